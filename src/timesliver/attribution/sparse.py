@@ -1,0 +1,59 @@
+"""Two products over the non-zero entries of a sparse matrix that need no large temporaries."""
+
+from __future__ import annotations
+
+import warnings
+
+import torch
+from torch import Tensor
+
+from timesliver.network.stencils import Stencils
+
+__all__ = ["max_times", "sampled_dots"]
+
+_BLOCK = 1 << 15
+
+
+def sampled_dots(starts: Tensor, columns: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    """Return ``<left[i], right[j]>`` for every entry (i, j) of a sparse pattern.
+
+    The entries of row i have the columns ``columns[starts[i]:starts[i + 1]]``.
+    """
+    pattern = _csr(starts, columns, left.new_zeros(1).expand(len(columns)), len(right))
+    dots: Tensor = torch.sparse.sampled_addmm(pattern, left, right.T, beta=0.0)
+    return dots.values()
+
+
+def max_times(Z: Stencils, Q: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the largest ``ReLU(Z_ki Q_kj)`` and ``ReLU(-Z_ki Q_kj)`` over k: (rows of P, q)."""
+    if Q.device.type != "cpu":  # elsewhere torch has no such kernel
+        return max_times_in_blocks(Z, Q)
+    matrix = _csr(Z.starts, Z.segment, Z.value, len(Q))
+    up = torch.sparse.mm(matrix, Q, reduce="amax")
+    down = torch.sparse.mm(matrix, Q, reduce="amin")
+    return up.clamp_(min=0), down.neg_().clamp_(min=0)
+
+
+def max_times_in_blocks(Z: Stencils, Q: Tensor) -> tuple[Tensor, Tensor]:
+    """Do the work of `max_times` on any device."""
+    up = Q.new_zeros(len(Z.starts) - 1, Q.shape[1])
+    down = torch.zeros_like(up)
+    for start in range(0, len(Z.row), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        terms = Q[Z.segment[block]] * Z.value[block, None]
+        row = Z.row[block, None].long().expand_as(terms)
+        up.scatter_reduce_(0, row, terms, "amax")
+        down.scatter_reduce_(0, row, -terms, "amax")
+    return up, down
+
+
+def _csr(starts: Tensor, columns: Tensor, values: Tensor, n_columns: int) -> Tensor:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+        return torch.sparse_csr_tensor(
+            starts.int(),
+            columns.int(),
+            values,
+            (len(starts) - 1, n_columns),
+            check_invariants=False,
+        )

@@ -1,0 +1,188 @@
+"""Module II.b: the symbolic composition Z, never built as a dense matrix.
+
+With the one-hot matrix O (L, n*v) and the window average A (kappa, L), Eq. 1 of the paper reads
+``Z = A O``. `Batch` holds the symbols sorted so that products with O and with Z become sums over
+the points that carry a symbol; `window_sum` applies A and its transpose.
+
+Every channel has ``n + 1`` rows in this module: row 0 gathers the points without a symbol, and
+the head has no weight for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from timesliver.errors import InvalidInputError
+from timesliver.series import PaddedSeries, as_series
+from timesliver.typing import CodeArray
+
+__all__ = ["Batch", "window_sum"]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Series and their symbols, laid out for the network; sorted once, used in every epoch.
+
+    A *stream* is what one run of the segment encoder sees: all channels of a case together
+    (S = 1 stream of U = v channels), or each channel by itself (S = v streams of U = 1).
+
+    Attributes
+    ----------
+    values : float tensor of shape (B, S, L, U)
+        The series, 0 where nothing was observed.
+    codes : uint8 or int16 tensor of shape (B, v, L)
+        The symbols 1..n, 0 for "no symbol".
+    order : int16 or int32 tensor of shape (B, v, L)
+        The time points of each channel, sorted by symbol and then by time.
+    counts : int32 tensor of shape (B, v, n + 1)
+        How many points of each channel carry each symbol.
+    lengths : int64 tensor of shape (B,)
+        Number of time points of each case, without its padding.
+    """
+
+    values: Tensor
+    codes: Tensor
+    order: Tensor
+    counts: Tensor
+    lengths: Tensor
+
+    @classmethod
+    def prepare(cls, X: Any, codes: CodeArray, n_symbols: int, separate: bool = False) -> Batch:
+        """Lay out series and the codes that a symbolizer gave them."""
+        series = as_series(X)
+        if codes.shape != series.values.shape:
+            raise InvalidInputError(
+                f"one code per value is needed: the series have shape {series.values.shape}, "
+                f"the codes {codes.shape}"
+            )
+        if codes.min() < 0 or codes.max() > n_symbols:
+            raise InvalidInputError(
+                f"codes must lie in 0..{n_symbols} (0 means no symbol), "
+                f"got {codes.min()}..{codes.max()}"
+            )
+        order, counts = _sorted_by_symbol(codes, n_symbols)
+        return cls(
+            _streams(series, separate),
+            torch.from_numpy(np.ascontiguousarray(codes)),
+            torch.from_numpy(order),
+            torch.from_numpy(counts),
+            torch.from_numpy(series.lengths),
+        )
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def n_channels(self) -> int:
+        """Number of channels v."""
+        return self.codes.shape[1]
+
+    @property
+    def n_timepoints(self) -> int:
+        """Padded length L."""
+        return self.codes.shape[2]
+
+    @property
+    def n_streams(self) -> int:
+        """Number of streams S per case."""
+        return self.values.shape[1]
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of P per channel: n symbols, and row 0 for "no symbol"."""
+        return self.counts.shape[2]
+
+    def __getitem__(self, cases: Any) -> Batch:
+        return self._each(lambda tensor: tensor[cases])
+
+    def to(self, device: torch.device | str) -> Batch:
+        """Move everything to a device."""
+        return self._each(lambda tensor: tensor.to(device))
+
+    def split(self, width: int, budget: int = 1 << 20) -> Iterator[Batch]:
+        """Cut into batches in which ``width`` numbers per point and stream fit the budget."""
+        step = max(1, budget // (self.n_streams * self.n_timepoints * width))
+        for start in range(0, len(self), step):
+            yield self[start : start + step]
+
+    def n_segments(self, m: int) -> Tensor:
+        """Return kappa of each stream, shape (B*S,); a case shorter than m has one segment."""
+        return (self.lengths - m + 1).clamp(min=1).repeat_interleave(self.n_streams)
+
+    def bags(self) -> tuple[Tensor, Tensor]:
+        """Return the points that carry each symbol, as bags of rows of a (B*S*L, q) table.
+
+        The first tensor lists the rows bag after bag, the second where each of the B*v*(n+1)
+        bags begins, with the end of the last one appended.
+        """
+        rows = self.order.int() + self._stream_offsets(self.n_timepoints)
+        ends = self.counts.flatten().cumsum(0, dtype=torch.int32)
+        return rows.flatten(), torch.cat([ends.new_zeros(1), ends])
+
+    def rows(self) -> Tensor:
+        """Return the row of the (B*v*(n+1), q) table that each point carries: (B*S*L, U)."""
+        B, v, L = self.codes.shape
+        S = self.n_streams
+        first = torch.arange(B * v, device=self.codes.device, dtype=torch.int32) * self.n_rows
+        rows = self.codes.int() + first.view(B, v, 1)  # (B, v, L)
+        return rows.view(B * S, v // S, L).transpose(1, 2).reshape(B * S * L, v // S)
+
+    def _stream_offsets(self, size: int) -> Tensor:
+        """Return where the stream of each channel begins, if streams have this size: (B, v, 1)."""
+        B, v, S = len(self), self.n_channels, self.n_streams
+        stream = torch.arange(B * S, device=self.codes.device, dtype=torch.int32)
+        return (stream * size).repeat_interleave(v // S).view(B, v, 1)
+
+    def _each(self, apply: Any) -> Batch:
+        return replace(self, **{f.name: apply(getattr(self, f.name)) for f in fields(self)})
+
+
+def window_sum(x: Tensor, widths: tuple[int, ...]) -> Tensor:
+    """Sum every ``w`` successive rows of (B, T, q), for each width in turn: (B, T - sum(w-1), q).
+
+    Sums of ``w`` rows are put together from sums of half as many: log2(w) additions.
+    """
+    for width in widths:
+        total, have = x, 1
+        for bit in bin(width)[3:]:
+            n = x.shape[1] - 2 * have + 1
+            total = total[:, :n] + total[:, have : have + n]
+            have *= 2
+            if bit == "1":
+                n = x.shape[1] - have
+                total = total[:, :n] + x[:, have : have + n]
+                have += 1
+        x = total
+    return x
+
+
+def _streams(series: PaddedSeries, separate: bool) -> Tensor:
+    values = series.values.astype(np.float32)
+    if not np.isfinite(values).all():
+        raise InvalidInputError(
+            f"values up to {np.abs(series.values).max():.3g} do not fit the network's 32-bit "
+            f"numbers; rescale the series first"
+        )
+    n_cases, v, L = values.shape
+    if separate:
+        return torch.from_numpy(values.reshape(n_cases, v, L, 1))
+    return torch.from_numpy(np.ascontiguousarray(values.transpose(0, 2, 1))[:, None])
+
+
+def _sorted_by_symbol(codes: CodeArray, n_symbols: int) -> tuple[CodeArray, CodeArray]:
+    n_cases, v, L = codes.shape
+    dtype = np.int16 if np.iinfo(np.int16).max >= L else np.int32
+    order = np.empty(codes.shape, dtype)
+    counts = np.empty((n_cases, v, n_symbols + 1), np.int32)
+    first = np.arange(v)[:, None] * (n_symbols + 1)
+    for case in range(n_cases):  # numpy sorts small integers by radix; blocks bound its memory
+        order[case] = np.argsort(codes[case], axis=-1, kind="stable")
+        rows = (codes[case] + first).ravel()
+        counts[case] = np.bincount(rows, minlength=v * (n_symbols + 1)).reshape(v, -1)
+    return order, counts
