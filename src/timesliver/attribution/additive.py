@@ -102,7 +102,7 @@ def _shares(batch: Batch, Qt: list[Tensor], W: Tensor, c: Tensor) -> Tensor:
     B, v, L = batch.codes.shape
     S = batch.n_streams
     n_rows = v * batch.n_rows
-    rows = batch.rows().view(B, -1)  # the row of P that each point carries
+    rows = batch.rows().reshape(B, -1)  # the row of P that each point carries
     case = torch.arange(B, device=c.device)
     columns = (rows + ((c - case) * n_rows)[:, None]).flatten()  # the same row in W of class c
     starts = torch.arange(0, len(columns) + 1, v // S, device=c.device)

@@ -10,23 +10,24 @@ class. Everything runs over the non-zero entries of Z; no (kappa, n*v, q) array 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from timesliver.attribution.sparse import max_times, sampled_dots
+from timesliver.attribution.sparse import blocks, max_times, row_sums, sampled_dots
 from timesliver.errors import InvalidParameterError, check_choice
 from timesliver.network import Batch, TimeSliverNetwork
 from timesliver.network.composition import window_sum
+from timesliver.network.interaction import segment_weights
 from timesliver.network.stencils import Stencils, raw_stencils, stencils
 
 __all__ = ["ACTIVATIONS", "SegmentScores", "segment_scores", "to_time_points"]
 
 ACTIVATIONS = ("relu", "abs", "none", "sigmoid", "tanh")
 _EPS = 1e-18  # the paper's epsilon
-_BLOCK = 1 << 15  # entries worked on at once
 
 
 @dataclass(frozen=True)
@@ -99,17 +100,16 @@ def segment_scores(
             Z = stencils(batch, m, widths)
         else:
             Z = raw_stencils(batch, m, widths, network.raw)
-        table = Q_m.flatten(0, 1)  # (B*S*kappa, q)
+        table = (Q_m * segment_weights(batch, m)).flatten(0, 1)  # (B*S*kappa, q)
         explain = _Explainer(Z, table, activation, max_scaling, signed=network.raw is not None)
         by_class = [explain(W[c, size].flatten(0, 2)) for c in targets.T]  # phi of each entry
         shape = (len(batch), batch.n_channels, Q_m.shape[1])
         positive, negative = (
-            torch.stack([_add_up(phi[sign], Z.cell, shape) for phi in by_class], 1)
-            for sign in (0, 1)
+            torch.stack([_by_cell(phi[sign], Z, shape) for phi in by_class], 1) for sign in (0, 1)
         )
         shape = (len(batch), batch.n_channels, batch.n_rows)
         symbols_positive, symbols_negative = (
-            torch.stack([_add_up(phi[sign], Z.row, shape) for phi in by_class], 1)[..., 1:]
+            torch.stack([row_sums(Z, phi[sign]).view(shape) for phi in by_class], 1)[..., 1:]
             for sign in (0, 1)
         )
         if activation == "sigmoid":
@@ -139,9 +139,9 @@ def _cover(x: Tensor, m: int) -> Tensor:
     return window_sum(F.pad(x, (m - 1, m - 1)).unsqueeze(2), (m,)).squeeze(2)
 
 
-def _add_up(phi: Tensor, index: Tensor, shape: tuple[int, int, int]) -> Tensor:
-    total = phi.new_zeros(shape[0] * shape[1] * shape[2])
-    return total.index_add_(0, index, phi).view(shape)
+def _by_cell(phi: Tensor, Z: Stencils, shape: tuple[int, int, int]) -> Tensor:
+    """Add up the entries of each channel and segment."""
+    return phi.new_zeros(math.prod(shape)).index_add_(0, Z.cell, phi).view(shape)
 
 
 class _Explainer:
@@ -149,7 +149,10 @@ class _Explainer:
 
     def __init__(self, Z: Stencils, Q: Tensor, activation: str, max_scaling: bool, signed: bool):
         self.Z, self.Q, self.activation, self.signed = Z, Q, activation, signed
-        self.parts = torch.cat([Q.relu(), (-Q).relu()], 1)  # (segments, 2q)
+        self.parts = Q.new_empty(len(Q), 2, Q.shape[1])  # positive and negative part
+        torch.clamp(Q, min=0, out=self.parts[:, 0])
+        torch.sub(self.parts[:, 0], Q, out=self.parts[:, 1])
+        self.parts = self.parts.flatten(1)  # (segments, 2q)
         self.scale = Q.new_ones(1), Q.new_ones(1)
         if max_scaling:
             up, down = max_times(Z, Q)
@@ -183,16 +186,13 @@ class _Explainer:
         if self.signed:  # a negative Z swaps the parts
             swapped = weights.roll(weights.shape[1] // 2, 1)
             dots_of_swapped = sampled_dots(Z.starts, Z.segment, swapped, self.parts)
-            dots = torch.where(Z.value < 0, dots_of_swapped, dots)
-        return dots * Z.value.abs()
+            dots = torch.where(Z.value < 0, -dots_of_swapped, dots)
+        return dots * Z.value
 
     def _curved(self, g: Tensor, inner: float) -> Tensor:
         """Return the sum of ``g tanh(inner Z Q)`` over the columns: tanh is odd, like sigma."""
-        Z = self.Z
         parts = [
             (g[row] * torch.tanh(inner * value[:, None] * self.Q[segment])).sum(1)
-            for row, segment, value in zip(
-                Z.row.split(_BLOCK), Z.segment.split(_BLOCK), Z.value.split(_BLOCK), strict=True
-            )
+            for row, segment, value in blocks(self.Z)
         ]
         return torch.cat(parts)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 
 from timesliver.network.stencils import Stencils
 
-__all__ = ["max_times", "sampled_dots"]
+__all__ = ["blocks", "max_times", "row_sums", "sampled_dots"]
 
 _BLOCK = 1 << 15
 
@@ -38,13 +39,25 @@ def max_times_in_blocks(Z: Stencils, Q: Tensor) -> tuple[Tensor, Tensor]:
     """Do the work of `max_times` on any device."""
     up = Q.new_zeros(len(Z.starts) - 1, Q.shape[1])
     down = torch.zeros_like(up)
-    for start in range(0, len(Z.row), _BLOCK):
-        block = slice(start, start + _BLOCK)
-        terms = Q[Z.segment[block]] * Z.value[block, None]
-        row = Z.row[block, None].long().expand_as(terms)
-        up.scatter_reduce_(0, row, terms, "amax")
-        down.scatter_reduce_(0, row, -terms, "amax")
+    for row, segment, value in blocks(Z):
+        terms = Q[segment] * value[:, None]
+        rows = row[:, None].expand_as(terms)
+        up.scatter_reduce_(0, rows, terms, "amax")
+        down.scatter_reduce_(0, rows, -terms, "amax")
     return up, down
+
+
+def row_sums(Z: Stencils, entries: Tensor) -> Tensor:
+    """Add up one number per entry over each row of P."""
+    n_columns = int(Z.segment.max()) + 1 if len(Z.segment) else 1
+    ones = entries.new_ones(n_columns)
+    return _csr(Z.starts, Z.segment, entries, n_columns) @ ones
+
+
+def blocks(Z: Stencils) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Cut the entries into blocks of (row of P, row of Q, value)."""
+    parts = (Z.row().split(_BLOCK), Z.segment.split(_BLOCK), Z.value.split(_BLOCK))
+    yield from zip(*parts, strict=True)
 
 
 def _csr(starts: Tensor, columns: Tensor, values: Tensor, n_columns: int) -> Tensor:

@@ -10,6 +10,7 @@ the head has no weight for it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -146,18 +147,18 @@ class Batch:
 def window_sum(x: Tensor, widths: tuple[int, ...]) -> Tensor:
     """Sum every ``w`` successive rows of (B, T, q), for each width in turn: (B, T - sum(w-1), q).
 
-    Sums of ``w`` rows are put together from sums of half as many: log2(w) additions.
+    A sum of many rows is put together from sums of about the square root of as many.
     """
     for width in widths:
-        total, have = x, 1
-        for bit in bin(width)[3:]:
-            n = x.shape[1] - 2 * have + 1
-            total = total[:, :n] + total[:, have : have + n]
-            have *= 2
-            if bit == "1":
-                n = x.shape[1] - have
-                total = total[:, :n] + x[:, have : have + n]
-                have += 1
+        n = x.shape[1] - width + 1
+        part = math.isqrt(width) if width > 16 else 1
+        sums = window_sum(x, (part,)) if part > 1 else x
+        whole = width // part * part
+        total = sums[:, :n].clone()
+        for start in range(part, whole, part):
+            total += sums[:, start : start + n]
+        for start in range(whole, width):
+            total += x[:, start : start + n]
         x = total
     return x
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.grad import conv2d_input
 
 __all__ = ["SegmentEncoder", "kernel_sizes", "sinusoid"]
 
@@ -40,9 +43,6 @@ class SegmentEncoder(nn.Module):
     ``depth=1`` is the paper's literal single convolution of width ``m``; deeper stacks put a
     ReLU between their layers. With ``projection_dim`` the input is first projected linearly at
     each time point, and with ``positional_encoding`` the sinusoid is added to that projection.
-
-    The convolutions run on images of height 1 in channels-last memory, which on CPU is faster
-    than a one-dimensional convolution and needs no transposition anywhere in the network.
     """
 
     def __init__(
@@ -73,8 +73,55 @@ class SegmentEncoder(nn.Module):
             x = self.projection(x)  # (B, L, d)
             if self.positional_encoding:
                 x = x + sinusoid(x.shape[1], x.shape[2], x)
-        h = x.transpose(1, 2).unsqueeze(2)  # (B, d, 1, L), channels last in memory
-        for layer, convolution in enumerate(self.convolutions):
-            h = convolution(h.relu() if layer else h)  # (B, width, 1, L - k + 1)
-        Q: Tensor = self.norm(h.squeeze(2).transpose(1, 2))  # (B, kappa, q)
+        last = len(self.convolutions) - 1
+        for layer, conv in enumerate(self.convolutions):
+            x = _Convolution.apply(  # type: ignore[no-untyped-call]
+                x, conv.weight, conv.bias, layer < last
+            )  # (B, L - k + 1, width)
+        Q: Tensor = self.norm(x)  # (B, kappa, q)
         return Q
+
+
+class _Convolution(torch.autograd.Function):
+    """Convolve (B, T, c) to (B, T - k + 1, d), time before channels, with an optional ReLU.
+
+    It runs as the convolution of an image of height 1 in channels-last memory. The gradient of
+    the weight is a matrix product per kernel position, which on CPU takes a fraction of the time
+    of the library's own.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, relu: bool) -> Tensor:
+        y = _time_first(F.conv2d(_image(x), _channels_last(weight), bias))
+        ctx.save_for_backward(x, weight, y.relu_() if relu else None)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor, Tensor, None]:
+        x, weight, y = ctx.saved_tensors
+        gradient = gradient.contiguous()  # (B, T - k + 1, d)
+        if y is not None:
+            gradient = torch.ops.aten.threshold_backward(gradient, y, 0)
+        n = gradient.shape[1]
+        of_x = None
+        if ctx.needs_input_grad[0]:
+            image = conv2d_input(_image(x).shape, _channels_last(weight), _image(gradient))
+            of_x = _time_first(image)
+        taps = [
+            torch.bmm(gradient.transpose(1, 2), x[:, k : k + n]).sum(0)
+            for k in range(weight.shape[3])
+        ]
+        return of_x, torch.stack(taps, -1).unsqueeze(2), gradient.sum((0, 1)), None
+
+
+def _image(x: Tensor) -> Tensor:
+    """See (B, T, c) as an image (B, c, 1, T); in memory nothing moves."""
+    return x.transpose(1, 2).unsqueeze(2)
+
+
+def _time_first(image: Tensor) -> Tensor:
+    return image.squeeze(2).transpose(1, 2)
+
+
+def _channels_last(weight: Tensor) -> Tensor:
+    return weight.contiguous(memory_format=torch.channels_last)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from timesliver.network.composition import Batch, window_sum
 from timesliver.network.raw import RawProjection
@@ -24,27 +25,29 @@ __all__ = ["Stencils", "raw_stencils", "stencils"]
 
 @dataclass(frozen=True)
 class Stencils:
-    """Entries of ``Z / kappa`` of one segment size, sorted by case, channel, symbol and segment.
+    """Entries of Z of one segment size, sorted by case, channel, symbol and segment.
 
     Attributes
     ----------
     starts : int tensor of shape (B*v*(n+1) + 1,)
         Where the entries of each row of P begin, and the end of the last.
-    row : int tensor of shape (n_entries,)
-        The row of P, counted over the whole batch.
     segment : int tensor of shape (n_entries,)
         The row of Q, seen as a (B*S*kappa, q) table.
     cell : int tensor of shape (n_entries,)
-        The segment of the entry's channel, counted in a (B*v*kappa) array.
+        The channel and segment, counted in a (B*v*kappa) array.
     value : float tensor of shape (n_entries,)
         The entry.
     """
 
     starts: Tensor
-    row: Tensor
     segment: Tensor
     cell: Tensor
     value: Tensor
+
+    def row(self) -> Tensor:
+        """Return the row of P of each entry."""
+        rows = torch.arange(len(self.starts) - 1, device=self.starts.device)
+        return rows.repeat_interleave(self.starts.diff())
 
 
 def stencils(batch: Batch, m: int, widths: tuple[int, ...]) -> Stencils:
@@ -52,43 +55,46 @@ def stencils(batch: Batch, m: int, widths: tuple[int, ...]) -> Stencils:
     _, v, L = batch.codes.shape
     kappa = L - m + 1
     t = batch.order.flatten().int()
-    counts = batch.counts.flatten()
-    row = torch.repeat_interleave(torch.arange(len(counts), device=t.device).int(), counts)
-    n_segments = batch.n_segments(m).int().repeat_interleave(v * L // batch.n_streams)
-    n_segments = n_segments * (row % batch.n_rows > 0)  # "no symbol" has no entries
+    rows = torch.arange(batch.counts.numel(), device=t.device, dtype=torch.int32)
+    row = rows.repeat_interleave(batch.counts.flatten())
+    last_segment = (batch.n_segments(m).int() - 1).repeat_interleave(v * L // batch.n_streams)
+    last_segment[row % batch.n_rows == 0] = -1  # "no symbol" has no entries
 
     same = row[1:] == row[:-1]
-    before, after = torch.full_like(t, -1), torch.full_like(t, L + m)
-    before[1:] = torch.where(same, t[:-1], before[1:])
-    after[:-1] = torch.where(same, t[1:], after[:-1])
-    earliest = (t - (m - 1)).clamp(min=0)
-    latest = torch.minimum(t, n_segments - 1)
-    as_first = torch.maximum(earliest, before + 1)  # segments from here to latest
-    n_first = (latest - as_first + 1).clamp(min=0)
-    n_last = (torch.minimum(latest, after - m) - earliest + 1).clamp(min=0)
+    before = F.pad(torch.where(same, t[:-1], -1), (1, 0), value=-1)
+    after = F.pad(torch.where(same, t[1:], L + m), (0, 1), value=L + m)
+    earliest = (t - (m - 1)).clamp_(min=0)
+    latest = torch.minimum(t, last_segment)
+    as_first = torch.maximum(earliest, before + 1)  # first in the segments from here to latest
+    n_first = (latest - as_first + 1).clamp_(min=0)
+    n_last = (torch.minimum(latest, after - m) - earliest + 1).clamp_(min=0)
 
     points = torch.arange(len(t), device=t.device, dtype=torch.int32)
-    first = torch.repeat_interleave(points, n_first)
-    last = torch.repeat_interleave(points, n_last)
+    first = points.repeat_interleave(n_first)
+    last = points.repeat_interleave(n_last)
     ends = n_first.cumsum(0, dtype=torch.int32)
-    entries = torch.arange(len(first), device=t.device, dtype=torch.int32)
-    k = entries + (as_first - ends + n_first)[first]
-    row = row[first]
-    channel = row.div(batch.n_rows, rounding_mode="floor")  # counted over the whole batch
-    stream = channel.div(v // batch.n_streams, rounding_mode="floor")
+    channel = points.div(L, rounding_mode="floor")  # counted over the whole batch
+    shift = as_first - (ends - n_first) + channel * kappa
+    cell = torch.arange(len(first), device=t.device, dtype=torch.int32)
+    cell += shift.index_select(0, first)
+    segment = cell
+    if batch.n_streams < v:
+        others = (channel - channel.div(v, rounding_mode="floor")) * kappa
+        segment = cell - others.index_select(0, first)
 
     window = _window(widths, batch.values)
     if len(widths) == 1:
         value = (last - first + 1) * window[0]
     else:
+        k = cell % kappa
         value = torch.zeros(len(first), device=t.device, dtype=window.dtype)
         for step in range(m):
             point = torch.minimum(first + step, last)
             value += window[t[point] - k] * (first + step <= last)
     ends = torch.cat([ends.new_zeros(1), ends])
-    bag_starts = torch.cat([counts.new_zeros(1), counts]).cumsum(0)
-    value = value / batch.n_segments(m)[stream]
-    return Stencils(ends[bag_starts], row, stream * kappa + k, channel * kappa + k, value)
+    bag_ends = batch.counts.flatten().cumsum(0)
+    starts = torch.cat([ends[:1], ends[bag_ends]])
+    return Stencils(starts, segment, cell, value)
 
 
 def raw_stencils(batch: Batch, m: int, widths: tuple[int, ...], raw: RawProjection) -> Stencils:
@@ -96,24 +102,20 @@ def raw_stencils(batch: Batch, m: int, widths: tuple[int, ...], raw: RawProjecti
     O = raw.composition(batch)  # (B, v, n, L)
     B, v, n, L = O.shape
     kappa = L - m + 1
-    S = batch.n_streams
     Z = window_sum(O.view(-1, L, 1), widths).view(B * v, n, kappa) / math.prod(widths)
-    n_segments = batch.n_segments(m).repeat_interleave(v // S).view(-1, 1, 1)
+    n_segments = batch.n_segments(m).repeat_interleave(v // batch.n_streams)
     k = torch.arange(kappa, device=O.device, dtype=torch.int32)
-    Z = torch.where(k < n_segments, Z / n_segments, 0)
+    Z = Z * (k < n_segments[:, None, None])
 
-    channel = torch.arange(B * v, device=O.device, dtype=torch.int32).view(-1, 1, 1)
-    symbol = torch.arange(1, n + 1, device=O.device, dtype=torch.int32).view(-1, 1)
-    row = (channel * (n + 1) + symbol).expand_as(Z)
-    stream = channel.div(v // S, rounding_mode="floor")
+    channel = torch.arange(B * v, device=O.device, dtype=torch.int32)
+    stream = channel.div(v // batch.n_streams, rounding_mode="floor")
     sizes = torch.full((B * v, n + 1), kappa, device=O.device, dtype=torch.int32)
-    sizes[:, 0] = 0
+    sizes[:, 0] = 0  # "no symbol" has no entries
     ends = sizes.flatten().cumsum(0, dtype=torch.int32)
     return Stencils(
         torch.cat([ends.new_zeros(1), ends]),
-        row.flatten(),
-        (stream * kappa + k).expand_as(Z).flatten(),
-        (channel * kappa + k).expand_as(Z).flatten(),
+        (stream[:, None, None] * kappa + k).expand_as(Z).flatten(),
+        (channel[:, None, None] * kappa + k).expand_as(Z).flatten(),
         Z.flatten(),
     )
 
@@ -122,6 +124,6 @@ def _window(widths: tuple[int, ...], like: Tensor) -> Tensor:
     """Return the weights of a segment's points: averages over these widths, one on another."""
     window = torch.ones(1, 1, 1, dtype=like.dtype, device=like.device)
     for width in widths:
-        padded = torch.nn.functional.pad(window, (0, 0, width - 1, width - 1))
+        padded = F.pad(window, (0, 0, width - 1, width - 1))
         window = window_sum(padded, (width,)) / width
     return window.flatten()
