@@ -70,7 +70,9 @@ def attribution(network: TimeSliverNetwork, x: Tensor, codes: Tensor) -> tuple[T
 def to_time(segments: Tensor, m: int) -> Tensor:
     """Mean over the covering segments."""
     kernel = torch.ones(1, 1, m)
-    sums = F.conv_transpose1d(segments.flatten(0, 1).unsqueeze(1), kernel).view(*segments.shape[:2], -1)
+    sums = F.conv_transpose1d(segments.flatten(0, 1).unsqueeze(1), kernel).view(
+        *segments.shape[:2], -1
+    )
     covering = F.conv_transpose1d(torch.ones(1, 1, segments.shape[2]), kernel).view(-1)
     return sums / covering
 

@@ -151,9 +151,7 @@ class Textbook:
                 else:
                     O = one_hot(codes[group, :L], c.n_symbols)
                 Z = composition(O, window(m, c.depth, c.window))
-                Q = encode(
-                    x[group, :L], self._encoder(size), m, c.depth, c.positional_encoding
-                )
+                Q = encode(x[group, :L], self._encoder(size), m, c.depth, c.positional_encoding)
                 streams.append((group, Z, Q / len(Q)))
             result.append(streams)
         return result

@@ -42,6 +42,7 @@ class Evidence:
     bias: Tensor
 
 
+@torch.no_grad()
 def evidence(
     network: TimeSliverNetwork,
     batch: Batch,
@@ -75,13 +76,14 @@ def evidence(
     bias = network.head.bias.detach()
     if centred:
         W, bias = W - W.mean(0), bias - bias.mean()
-    by_class = [
-        _shares(batch, Qt, W, c)
-        if network.raw is None
-        else _raw_shares(network.raw, batch, Qt, W, c)
-        for c in targets.T
-    ]
-    shares = torch.stack(by_class, 1)  # (B, K, v, L)
+    shares = W.new_zeros(*targets.shape, *batch.codes.shape[1:])  # (B, K, v, L)
+    for size, (Qt_m, factor) in enumerate(zip(Qt, network.scales(batch), strict=True)):
+        for k, c in enumerate(targets.T):
+            if network.raw is None:
+                dots = _dots(batch, Qt_m, W[:, size], c)
+            else:
+                dots = _raw_dots(network.raw, batch, Qt_m, W[c, size, :, 1:])
+            shares[:, k] += dots * factor.view(-1, 1, 1)
     total_bias = bias[targets]
     seen = (batch.codes > 0)[:, None]  # (B, 1, v, L)
     if background:
@@ -97,36 +99,26 @@ def evidence(
     return Evidence(positive, negative, total_bias)
 
 
-def _shares(batch: Batch, Qt: list[Tensor], W: Tensor, c: Tensor) -> Tensor:
-    """Shares of the logit of class c of each case: (B, v, L)."""
+def _dots(batch: Batch, Qt: Tensor, W: Tensor, c: Tensor) -> Tensor:
+    """Return ``<W_c[s_tj], Qt[t]>`` for the class c of each case: (B, v, L)."""
     B, v, L = batch.codes.shape
     S = batch.n_streams
-    n_rows = v * batch.n_rows
     rows = batch.rows().reshape(B, -1)  # the row of P that each point carries
     case = torch.arange(B, device=c.device)
-    columns = (rows + ((c - case) * n_rows)[:, None]).flatten()  # the same row in W of class c
+    columns = (rows + ((c - case) * v * batch.n_rows)[:, None]).flatten()  # that row in W of c
     starts = torch.arange(0, len(columns) + 1, v // S, device=c.device)
-    shares = W.new_zeros(len(columns))
-    for size, Qt_m in enumerate(Qt):
-        table = W[:, size].flatten(0, 2)  # (C*v*(n+1), q)
-        shares += sampled_dots(starts, columns, Qt_m.flatten(0, 1), table)
-    return shares.view(B, S, L, v // S).transpose(2, 3).reshape(B, v, L)
+    dots = sampled_dots(starts, columns, Qt.flatten(0, 1), W.flatten(0, 2))
+    return dots.view(B, S, L, v // S).transpose(2, 3).reshape(B, v, L)
 
 
-def _raw_shares(raw: RawProjection, batch: Batch, Qt: list[Tensor], W: Tensor, c: Tensor) -> Tensor:
-    """Do the same where learnt projections of the values replace the symbols."""
+def _raw_dots(raw: RawProjection, batch: Batch, Qt: Tensor, weight: Tensor) -> Tensor:
+    """Do the same where learnt projections replace the symbols, with weights (B, v, n, q)."""
     B, v, L = batch.codes.shape
-    S = batch.n_streams
     x = batch.values.transpose(2, 3).reshape(B, v, L)
-    shares = torch.zeros_like(x)
-    for size, Qt_m in enumerate(Qt):
-        weight = W[c, size, :, 1:]  # (B, v, n, q)
-        slope = (raw.slope.detach()[..., None] * weight).sum(2).view(B * S, v // S, -1)
-        offset = (raw.offset.detach()[..., None] * weight).sum(2).view(B * S, v // S, -1)
-        by_value = (slope @ Qt_m.transpose(1, 2)).view(B, v, L)
-        by_presence = (offset @ Qt_m.transpose(1, 2)).view(B, v, L)
-        shares += by_value * x + by_presence
-    return shares * (batch.codes > 0)
+    Qt = Qt.transpose(1, 2)  # (B*S, q, L)
+    slope = (raw.slope[..., None] * weight).sum(2).view(len(Qt), -1, Qt.shape[1])
+    offset = (raw.offset[..., None] * weight).sum(2).view(len(Qt), -1, Qt.shape[1])
+    return ((slope @ Qt).view(B, v, L) * x + (offset @ Qt).view(B, v, L)) * (batch.codes > 0)
 
 
 def _spread(share: Tensor, seen: Tensor, width: int) -> Tensor:

@@ -21,7 +21,6 @@ from timesliver.attribution.sparse import blocks, max_times, row_sums, sampled_d
 from timesliver.errors import InvalidParameterError, check_choice
 from timesliver.network import Batch, TimeSliverNetwork
 from timesliver.network.composition import window_sum
-from timesliver.network.interaction import segment_weights
 from timesliver.network.stencils import Stencils, raw_stencils, stencils
 
 __all__ = ["ACTIVATIONS", "SegmentScores", "segment_scores", "to_time_points"]
@@ -51,6 +50,7 @@ class SegmentScores:
     negative_by_symbol: Tensor
 
 
+@torch.no_grad()
 def segment_scores(
     network: TimeSliverNetwork,
     batch: Batch,
@@ -100,7 +100,8 @@ def segment_scores(
             Z = stencils(batch, m, widths)
         else:
             Z = raw_stencils(batch, m, widths, network.raw)
-        table = (Q_m * segment_weights(batch, m)).flatten(0, 1)  # (B*S*kappa, q)
+        table = Q_m / batch.n_segments(m).repeat_interleave(batch.n_streams)[:, None, None]
+        table = table.flatten(0, 1)  # (B*S*kappa, q)
         explain = _Explainer(Z, table, activation, max_scaling, signed=network.raw is not None)
         by_class = [explain(W[c, size].flatten(0, 2)) for c in targets.T]  # phi of each entry
         shape = (len(batch), batch.n_channels, Q_m.shape[1])
@@ -130,7 +131,7 @@ def to_time_points(segments: Tensor, batch: Batch, m: int) -> Tensor:
 
 def _inside(batch: Batch, m: int) -> Tensor:
     """Which segments lie within each case: (B, kappa)."""
-    n_segments = batch.n_segments(m)[:: batch.n_streams, None]
+    n_segments = batch.n_segments(m)[:, None]
     return torch.arange(batch.n_timepoints - m + 1, device=n_segments.device) < n_segments
 
 

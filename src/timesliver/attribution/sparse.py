@@ -20,7 +20,7 @@ def sampled_dots(starts: Tensor, columns: Tensor, left: Tensor, right: Tensor) -
 
     The entries of row i have the columns ``columns[starts[i]:starts[i + 1]]``.
     """
-    pattern = _csr(starts, columns, left.new_zeros(1).expand(len(columns)), len(right))
+    pattern = _csr(starts, columns, left.new_zeros(len(columns)), len(right))
     dots: Tensor = torch.sparse.sampled_addmm(pattern, left, right.T, beta=0.0)
     return dots.values()
 
@@ -49,9 +49,7 @@ def max_times_in_blocks(Z: Stencils, Q: Tensor) -> tuple[Tensor, Tensor]:
 
 def row_sums(Z: Stencils, entries: Tensor) -> Tensor:
     """Add up one number per entry over each row of P."""
-    n_columns = int(Z.segment.max()) + 1 if len(Z.segment) else 1
-    ones = entries.new_ones(n_columns)
-    return _csr(Z.starts, Z.segment, entries, n_columns) @ ones
+    return torch.segment_reduce(entries, "sum", offsets=Z.starts.long(), unsafe=True)
 
 
 def blocks(Z: Stencils) -> Iterator[tuple[Tensor, Tensor, Tensor]]:

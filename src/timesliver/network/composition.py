@@ -113,8 +113,20 @@ class Batch:
             yield self[start : start + step]
 
     def n_segments(self, m: int) -> Tensor:
-        """Return kappa of each stream, shape (B*S,); a case shorter than m has one segment."""
-        return (self.lengths - m + 1).clamp(min=1).repeat_interleave(self.n_streams)
+        """Return kappa of each case, shape (B,); a case shorter than m has one segment."""
+        return (self.lengths - m + 1).clamp(min=1)
+
+    def inside(self, kappa: int) -> Tensor | None:
+        """Return 1 for the segments within a case and 0 past its end: (B*S, kappa, 1).
+
+        None stands for ones only.
+        """
+        n_segments = self.n_segments(self.n_timepoints - kappa + 1)
+        if bool((n_segments == kappa).all()):
+            return None
+        k = torch.arange(kappa, device=n_segments.device)
+        inside = (k < n_segments[:, None]).to(self.values.dtype)
+        return inside.repeat_interleave(self.n_streams, dim=0).unsqueeze(2)
 
     def bags(self) -> tuple[Tensor, Tensor]:
         """Return the points that carry each symbol, as bags of rows of a (B*S*L, q) table.
@@ -164,7 +176,8 @@ def window_sum(x: Tensor, widths: tuple[int, ...]) -> Tensor:
 
 
 def _streams(series: PaddedSeries, separate: bool) -> Tensor:
-    values = series.values.astype(np.float32)
+    with np.errstate(over="ignore"):
+        values = series.values.astype(np.float32)
     if not np.isfinite(values).all():
         raise InvalidInputError(
             f"values up to {np.abs(series.values).max():.3g} do not fit the network's 32-bit "

@@ -17,60 +17,66 @@ from torch.nn import functional as F
 
 from timesliver.network.composition import Batch, window_sum
 
-__all__ = ["bag_sum", "segment_weights", "spread"]
+__all__ = ["bag_sum", "scale", "spread"]
 
 
-def segment_weights(batch: Batch, m: int) -> Tensor:
-    """Return 1 / kappa for the segments of each stream and 0 past its end: (B*S, kappa, 1)."""
-    n_segments = batch.n_segments(m)[:, None]
-    k = torch.arange(batch.n_timepoints - m + 1, device=n_segments.device)
-    inside = (k < n_segments).to(batch.values.dtype)
-    return (inside / n_segments).unsqueeze(2)
+def spread(Q: Tensor, batch: Batch, widths: tuple[int, ...]) -> Tensor:
+    """Return ``A^T Q`` up to a factor, shape (B*S, L, q): segments given back to their points.
 
-
-def spread(Q: Tensor, weights: Tensor, widths: tuple[int, ...]) -> Tensor:
-    """Return ``A^T diag(weights) Q``, shape (B*S, L, q): segments given back to their points.
-
-    The window is the box of Eq. 1 for one width, and bell-shaped for several.
+    The window is the box of Eq. 1 for one width, and bell-shaped for several. The factor that
+    makes its sums averages is left to `scale`, where it costs least.
     """
-    Qt: Tensor = _Spread.apply(Q, weights / math.prod(widths), widths)  # type: ignore[no-untyped-call]
+    Qt: Tensor = _Spread.apply(Q, batch.inside(Q.shape[1]), widths)  # type: ignore[no-untyped-call]
     return Qt
 
 
-def bag_sum(Qt: Tensor, batch: Batch) -> Tensor:
-    """Return ``P = O^T Qt``, shape (B, v*(n+1), q), with a row for "no symbol" per channel."""
-    P: Tensor = _BagSum.apply(Qt.flatten(0, 1), batch)  # type: ignore[no-untyped-call]
-    return P.view(len(batch), -1, Qt.shape[2])
+def scale(batch: Batch, widths: tuple[int, ...]) -> Tensor:
+    """Return what the sums of `spread` must be multiplied by: (B,).
+
+    Sums over the window become averages, and P is divided by the number of segments, so that
+    logits do not grow with the length of a series.
+    """
+    m = sum(widths) - len(widths) + 1
+    return 1 / (batch.n_segments(m).to(batch.values.dtype) * math.prod(widths))
+
+
+def bag_sum(Qt: Tensor, batch: Batch, factor: Tensor) -> Tensor:
+    """Return ``P = factor * O^T Qt``, shape (B, v*(n+1), q); row 0 of a channel is "no symbol"."""
+    P: Tensor = _BagSum.apply(Qt, batch, factor)  # type: ignore[no-untyped-call]
+    return P
 
 
 class _Spread(torch.autograd.Function):
-    """Scale the segments, then sum over those that cover each point."""
+    """Sum over the segments that cover each point, leaving out those past a case's end."""
 
     @staticmethod
-    def forward(ctx: Any, Q: Tensor, scale: Tensor, widths: tuple[int, ...]) -> Tensor:
-        ctx.save_for_backward(scale)
+    def forward(ctx: Any, Q: Tensor, inside: Tensor | None, widths: tuple[int, ...]) -> Tensor:
+        ctx.save_for_backward(inside)
         ctx.widths = widths
         margin = sum(widths) - len(widths)
-        padded = Q.new_zeros(Q.shape[0], Q.shape[1] + 2 * margin, Q.shape[2])
-        torch.mul(Q, scale, out=padded[:, margin : margin + Q.shape[1]])
+        padded = F.pad(Q if inside is None else Q * inside, (0, 0, margin, margin))
         return window_sum(padded, widths)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        (scale,) = ctx.saved_tensors
-        return window_sum(gradient, ctx.widths) * scale, None, None
+        (inside,) = ctx.saved_tensors
+        of_Q = window_sum(gradient, ctx.widths)
+        return of_Q if inside is None else of_Q.mul_(inside), None, None
 
 
 class _BagSum(torch.autograd.Function):
     """Add up the rows of each bag; backwards, add up the bags that each point lies in."""
 
     @staticmethod
-    def forward(ctx: Any, table: Tensor, batch: Batch) -> Tensor:
-        ctx.batch = batch
+    def forward(ctx: Any, Qt: Tensor, batch: Batch, factor: Tensor) -> Tensor:
+        ctx.batch, ctx.factor, ctx.shape = batch, factor, Qt.shape
         rows, offsets = batch.bags()
-        return F.embedding_bag(rows, table, offsets, mode="sum", include_last_offset=True)
+        P = F.embedding_bag(
+            rows, Qt.flatten(0, 1), offsets, mode="sum", include_last_offset=True
+        ).view(len(batch), -1, Qt.shape[2])
+        return P.mul_(factor.view(-1, 1, 1))
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        rows = ctx.batch.rows()
-        return F.embedding_bag(rows, gradient.contiguous(), mode="sum"), None
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        scaled = (gradient * ctx.factor.view(-1, 1, 1)).flatten(0, 1)
+        return F.embedding_bag(ctx.batch.rows(), scaled, mode="sum").view(ctx.shape), None, None

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from timesliver.errors import InvalidInputError, InvalidParameterError, check_choice, check_count
 from timesliver.network.composition import Batch
 from timesliver.network.head import LinearHead
-from timesliver.network.interaction import bag_sum, segment_weights, spread
+from timesliver.network.interaction import bag_sum, scale, spread
 from timesliver.network.raw import RawProjection
 from timesliver.network.segments import SegmentEncoder, kernel_sizes
 
@@ -108,11 +108,24 @@ class NetworkConfig:
 
 
 class TimeSliverNetwork(nn.Module):
-    """Series and symbols in, logits out, linear in the interaction of the two."""
+    """Series and symbols in, logits out, linear in the interaction of the two.
 
-    def __init__(self, config: NetworkConfig) -> None:
+    Parameters
+    ----------
+    config : NetworkConfig
+        The shape of the network.
+    seed : int
+        Decides the initial weights; torch's own random state is left alone.
+    """
+
+    def __init__(self, config: NetworkConfig, seed: int = 0) -> None:
         super().__init__()
         self.config = config
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self._build(config)
+
+    def _build(self, config: NetworkConfig) -> None:
         projection_dim = config.projection_dim
         if projection_dim is None and config.positional_encoding:
             projection_dim = _PROJECTION_DIM
@@ -150,11 +163,15 @@ class TimeSliverNetwork(nn.Module):
         return [encoder(x) for encoder in self.encoders]
 
     def spread(self, Q: list[Tensor], batch: Batch) -> list[Tensor]:
-        """Return ``A^T Q / kappa`` for each segment size, shape (B*S, L, q)."""
+        """Return ``A^T Q`` for each segment size, up to the factors of `scales`: (B*S, L, q)."""
         return [
-            spread(Q_m, segment_weights(batch, m), self.config.window_widths(m))
+            spread(Q_m, batch, self.config.window_widths(m))
             for m, Q_m in zip(self.config.segment_sizes, Q, strict=True)
         ]
+
+    def scales(self, batch: Batch) -> list[Tensor]:
+        """Return what the spread segments of each size must be multiplied by, shape (B,)."""
+        return [scale(batch, self.config.window_widths(m)) for m in self.config.segment_sizes]
 
     def interactions(self, batch: Batch) -> list[Tensor]:
         """Return R: for each segment size ``P = Z^T Q / kappa``, shape (B, v*(n+1), q)."""
@@ -162,9 +179,11 @@ class TimeSliverNetwork(nn.Module):
 
     def interact(self, Qt: list[Tensor], batch: Batch) -> list[Tensor]:
         """Return R from the segments spread onto time points."""
-        if self.raw is not None:
-            return [self.raw(Qt_m, batch) for Qt_m in Qt]
-        return [bag_sum(Qt_m, batch) for Qt_m in Qt]
+        product = bag_sum if self.raw is None else self.raw
+        return [
+            product(Qt_m, batch, factor)
+            for Qt_m, factor in zip(Qt, self.scales(batch), strict=True)
+        ]
 
     @torch.no_grad()
     def infer(self, batch: Batch) -> Tensor:

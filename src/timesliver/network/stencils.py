@@ -57,7 +57,7 @@ def stencils(batch: Batch, m: int, widths: tuple[int, ...]) -> Stencils:
     t = batch.order.flatten().int()
     rows = torch.arange(batch.counts.numel(), device=t.device, dtype=torch.int32)
     row = rows.repeat_interleave(batch.counts.flatten())
-    last_segment = (batch.n_segments(m).int() - 1).repeat_interleave(v * L // batch.n_streams)
+    last_segment = (batch.n_segments(m).int() - 1).repeat_interleave(v * L)
     last_segment[row % batch.n_rows == 0] = -1  # "no symbol" has no entries
 
     same = row[1:] == row[:-1]
@@ -103,9 +103,8 @@ def raw_stencils(batch: Batch, m: int, widths: tuple[int, ...], raw: RawProjecti
     B, v, n, L = O.shape
     kappa = L - m + 1
     Z = window_sum(O.view(-1, L, 1), widths).view(B * v, n, kappa) / math.prod(widths)
-    n_segments = batch.n_segments(m).repeat_interleave(v // batch.n_streams)
     k = torch.arange(kappa, device=O.device, dtype=torch.int32)
-    Z = Z * (k < n_segments[:, None, None])
+    Z = Z * (k < batch.n_segments(m).repeat_interleave(v)[:, None, None])
 
     channel = torch.arange(B * v, device=O.device, dtype=torch.int32)
     stream = channel.div(v // batch.n_streams, rounding_mode="floor")
