@@ -67,13 +67,16 @@ def composition(O: Tensor, weights: Tensor) -> Tensor:
     return torch.stack(rows)
 
 
-def encode(x: Tensor, params: dict[str, Tensor], m: int, depth: int, positional: bool) -> Tensor:
+def project(x: Tensor, weight: Tensor, bias: Tensor, positional: bool) -> Tensor:
+    """Map each time point of x (U, L) linearly, and add the encoding of its position."""
+    columns = [weight @ x_t + bias for x_t in x.T]
+    if positional:
+        columns = [column + sinusoid(t, len(column)) for t, column in enumerate(columns)]
+    return torch.stack(columns, dim=1)
+
+
+def encode(x: Tensor, params: dict[str, Tensor], m: int, depth: int) -> Tensor:
     """Q (kappa, q) for one stream x (U, L): every segment encoded by itself."""
-    if "projection.weight" in params:
-        columns = [params["projection.weight"] @ x_t + params["projection.bias"] for x_t in x.T]
-        if positional:
-            columns = [column + sinusoid(t, len(column)) for t, column in enumerate(columns)]
-        x = torch.stack(columns, dim=1)
     rows = []
     for k in range(x.shape[1] - m + 1):
         h = x[:, k : k + m]
@@ -151,7 +154,12 @@ class Textbook:
                 else:
                     O = one_hot(codes[group, :L], c.n_symbols)
                 Z = composition(O, window(m, c.depth, c.window))
-                Q = encode(x[group, :L], self._encoder(size), m, c.depth, c.positional_encoding)
+                x_group = x[group, :L]
+                if "projection.linear.weight" in self.params:
+                    weight = self.params["projection.linear.weight"]
+                    bias = self.params["projection.linear.bias"]
+                    x_group = project(x_group, weight, bias, c.positional_encoding)
+                Q = encode(x_group, self._encoder(size), m, c.depth)
                 streams.append((group, Z, Q / len(Q)))
             result.append(streams)
         return result

@@ -17,7 +17,7 @@ from timesliver.network.composition import Batch
 from timesliver.network.head import LinearHead
 from timesliver.network.interaction import bag_sum, scale, spread
 from timesliver.network.raw import RawProjection
-from timesliver.network.segments import SegmentEncoder, kernel_sizes
+from timesliver.network.segments import InputProjection, SegmentEncoder, kernel_sizes
 
 __all__ = ["NetworkConfig", "TimeSliverNetwork"]
 
@@ -126,18 +126,14 @@ class TimeSliverNetwork(nn.Module):
             self._build(config)
 
     def _build(self, config: NetworkConfig) -> None:
-        projection_dim = config.projection_dim
-        if projection_dim is None and config.positional_encoding:
-            projection_dim = _PROJECTION_DIM
+        n_inputs = 1 if config.separate else config.n_channels
+        self.projection = None
+        if config.projection_dim is not None or config.positional_encoding:
+            dim = config.projection_dim or _PROJECTION_DIM
+            self.projection = InputProjection(n_inputs, dim, config.positional_encoding)
+            n_inputs = dim
         self.encoders = nn.ModuleList(
-            SegmentEncoder(
-                1 if config.separate else config.n_channels,
-                config.latent_dim,
-                m,
-                config.depth,
-                projection_dim,
-                config.positional_encoding,
-            )
+            SegmentEncoder(n_inputs, config.latent_dim, m, config.depth)
             for m in config.segment_sizes
         )
         self.raw = RawProjection(config.n_channels, config.n_symbols) if config.raw else None
@@ -160,6 +156,8 @@ class TimeSliverNetwork(nn.Module):
         """Return Q for each segment size, shape (B*S, kappa, q)."""
         self._check(batch)
         x = batch.values.flatten(0, 1)  # (B*S, L, U)
+        if self.projection is not None:
+            x = self.projection(x)  # (B*S, L, projection_dim)
         return [encoder(x) for encoder in self.encoders]
 
     def spread(self, Q: list[Tensor], batch: Batch) -> list[Tensor]:

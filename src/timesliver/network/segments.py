@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.grad import conv2d_input
 
-__all__ = ["SegmentEncoder", "kernel_sizes", "sinusoid"]
+__all__ = ["InputProjection", "SegmentEncoder", "kernel_sizes", "sinusoid"]
 
 # Channels of the hidden convolutions: 16, 32, 64, ...
 _FIRST_WIDTH = 16
@@ -37,28 +37,31 @@ def sinusoid(n_timepoints: int, dim: int, like: Tensor) -> Tensor:
     return torch.where(even, angle.sin(), angle.cos())
 
 
+class InputProjection(nn.Module):
+    """A learnt linear map of each time point's values, to which the sinusoid may be added."""
+
+    def __init__(self, n_inputs: int, dim: int, positional_encoding: bool) -> None:
+        super().__init__()
+        self.linear = nn.Linear(n_inputs, dim)
+        self.positional_encoding = positional_encoding
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return (B, L, dim) for series of shape (B, L, n_inputs)."""
+        x = self.linear(x)
+        return x + sinusoid(x.shape[1], x.shape[2], x) if self.positional_encoding else x
+
+
 class SegmentEncoder(nn.Module):
     """``g(x; theta_q)``: stacked convolutions with receptive field ``m``, then LayerNorm.
 
     ``depth=1`` is the paper's literal single convolution of width ``m``; deeper stacks put a
-    ReLU between their layers. With ``projection_dim`` the input is first projected linearly at
-    each time point, and with ``positional_encoding`` the sinusoid is added to that projection.
+    ReLU between their layers.
     """
 
-    def __init__(
-        self,
-        n_inputs: int,
-        latent_dim: int,
-        segment_size: int,
-        depth: int = 3,
-        projection_dim: int | None = None,
-        positional_encoding: bool = False,
-    ) -> None:
+    def __init__(self, n_inputs: int, latent_dim: int, segment_size: int, depth: int = 3) -> None:
         super().__init__()
-        self.positional_encoding = positional_encoding
-        self.projection = None if projection_dim is None else nn.Linear(n_inputs, projection_dim)
         hidden = [_FIRST_WIDTH * 2**layer for layer in range(depth - 1)]
-        widths = [projection_dim or n_inputs, *hidden, latent_dim]
+        widths = [n_inputs, *hidden, latent_dim]
         self.convolutions = nn.ModuleList(
             nn.Conv2d(n_in, n_out, (1, size))
             for n_in, n_out, size in zip(
@@ -69,10 +72,6 @@ class SegmentEncoder(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return Q, shape (B, kappa, q), for series of shape (B, L, n_inputs)."""
-        if self.projection is not None:
-            x = self.projection(x)  # (B, L, d)
-            if self.positional_encoding:
-                x = x + sinusoid(x.shape[1], x.shape[2], x)
         last = len(self.convolutions) - 1
         for layer, conv in enumerate(self.convolutions):
             x = _Convolution.apply(  # type: ignore[no-untyped-call]
