@@ -11,11 +11,11 @@ EPS = 1e-18
 
 
 def one_hot(codes: Tensor, n: int) -> Tensor:
-    """O, transposed: (B, v*n, L)."""
+    """O, transposed: (B, v*n, L), for series without missing values."""
     B, v, L = codes.shape
-    O = torch.zeros(B, v, n + 1, L)
-    O.scatter_(2, codes.long().unsqueeze(2), 1.0)
-    return O[:, :, 1:].reshape(B, v * n, L)
+    O = torch.zeros(B, v, n, L)
+    O.scatter_(2, codes.long().sub_(1).unsqueeze(2), 1.0)
+    return O.view(B, v * n, L)
 
 
 def composition(codes: Tensor, n: int, m: int) -> Tensor:

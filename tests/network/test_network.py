@@ -8,7 +8,7 @@ from torch.nn import functional as F
 from problems import make_problem
 from timesliver import Batch, NetworkConfig, TimeSliverNetwork
 from timesliver.errors import InvalidInputError, InvalidParameterError, TimeSliverError
-from timesliver.network.composition import window_sum
+from timesliver.network.composition import window_spread, window_sum
 from timesliver.network.head import LinearHead
 from timesliver.network.segments import kernel_sizes
 
@@ -34,6 +34,14 @@ def test_window_sum(width):
     x = torch.from_numpy(RNG.normal(size=(2, 60, 3)))
     naive = torch.stack([x[:, k : k + width].sum(1) for k in range(60 - width + 1)], 1)
     torch.testing.assert_close(window_sum(x, (width,)), naive)
+
+
+@pytest.mark.parametrize("widths", [(1,), (2,), (7,), (16,), (17,), (50,), (2, 3, 3), (20, 1, 4)])
+def test_window_spread_is_the_transpose_of_window_sum(widths):
+    x = torch.from_numpy(RNG.normal(size=(2, 60, 3)))
+    sums = window_sum(x, widths)
+    y = torch.from_numpy(RNG.normal(size=sums.shape))
+    torch.testing.assert_close((window_spread(y, widths) * x).sum(), (sums * y).sum())
 
 
 def test_window_sum_of_several_widths_is_one_after_another():
@@ -180,6 +188,7 @@ def test_infer_in_parts_equals_forward():
 def test_rows_of_Z_sum_to_the_number_of_observed_channels():
     holes = X.copy()
     holes[RNG.random(X.shape) < 0.3] = np.nan
+    holes[:, :, -1] = X[:, :, -1]  # or the case would be shorter
     m = 5
     problem = make_problem(holes, segment_sizes=(m,))
     from timesliver.network.stencils import stencils

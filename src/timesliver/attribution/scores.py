@@ -15,12 +15,11 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from timesliver.attribution.sparse import blocks, max_times, row_sums, sampled_dots
 from timesliver.errors import InvalidParameterError, check_choice
 from timesliver.network import Batch, TimeSliverNetwork
-from timesliver.network.composition import window_sum
+from timesliver.network.composition import window_spread
 from timesliver.network.stencils import Stencils, raw_stencils, stencils
 
 __all__ = ["ACTIVATIONS", "SegmentScores", "segment_scores", "to_time_points"]
@@ -137,7 +136,7 @@ def _inside(batch: Batch, m: int) -> Tensor:
 
 def _cover(x: Tensor, m: int) -> Tensor:
     """Sum over the segments that cover each point: (N, kappa) to (N, L)."""
-    return window_sum(F.pad(x, (m - 1, m - 1)).unsqueeze(2), (m,)).squeeze(2)
+    return window_spread(x.unsqueeze(2), (m,)).squeeze(2)
 
 
 def _by_cell(phi: Tensor, Z: Stencils, shape: tuple[int, int, int]) -> Tensor:

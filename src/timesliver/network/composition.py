@@ -2,7 +2,7 @@
 
 With the one-hot matrix O (L, n*v) and the window average A (kappa, L), Eq. 1 of the paper reads
 ``Z = A O``. `Batch` holds the symbols sorted so that products with O and with Z become sums over
-the points that carry a symbol; `window_sum` applies A and its transpose.
+the points that carry a symbol; `window_sum` applies A, `window_spread` its transpose.
 
 Every channel has ``n + 1`` rows in this module: row 0 gathers the points without a symbol, and
 the head has no weight for it.
@@ -23,7 +23,7 @@ from timesliver.errors import InvalidInputError
 from timesliver.series import PaddedSeries, as_series
 from timesliver.typing import CodeArray
 
-__all__ = ["Batch", "window_sum"]
+__all__ = ["Batch", "window_spread", "window_sum"]
 
 
 @dataclass(frozen=True)
@@ -162,17 +162,39 @@ def window_sum(x: Tensor, widths: tuple[int, ...]) -> Tensor:
     A sum of many rows is put together from sums of about the square root of as many.
     """
     for width in widths:
-        n = x.shape[1] - width + 1
-        part = math.isqrt(width) if width > 16 else 1
+        part = _part(width)
         sums = window_sum(x, (part,)) if part > 1 else x
+        n = x.shape[1] - width + 1
+        pieces = [sums[:, start : start + n] for start in range(0, width - part + 1, part)]
+        pieces += [x[:, start : start + n] for start in range(len(pieces) * part, width)]
+        if len(pieces) > 1:
+            x = pieces[0] + pieces[1]
+            for piece in pieces[2:]:
+                x += piece
+    return x
+
+
+def window_spread(x: Tensor, widths: tuple[int, ...]) -> Tensor:
+    """Add every row of (B, T, q) to ``w`` successive rows: the transpose of `window_sum`."""
+    for width in widths:
+        if width == 1:
+            continue
+        part = _part(width)
+        spread = window_spread(x, (part,))
+        total = x.new_empty(x.shape[0], x.shape[1] + width - 1, x.shape[2])
+        total[:, : spread.shape[1]] = spread
+        total[:, spread.shape[1] :] = 0
         whole = width // part * part
-        total = sums[:, :n].clone()
         for start in range(part, whole, part):
-            total += sums[:, start : start + n]
+            total[:, start : start + spread.shape[1]] += spread
         for start in range(whole, width):
-            total += x[:, start : start + n]
+            total[:, start : start + x.shape[1]] += x
         x = total
     return x
+
+
+def _part(width: int) -> int:
+    return math.isqrt(width) if width > 16 else 1
 
 
 def _streams(series: PaddedSeries, separate: bool) -> Tensor:

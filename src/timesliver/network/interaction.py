@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from timesliver.network.composition import Batch, window_sum
+from timesliver.network.composition import Batch, window_spread, window_sum
 
 __all__ = ["bag_sum", "scale", "spread"]
 
@@ -53,9 +53,7 @@ class _Spread(torch.autograd.Function):
     def forward(ctx: Any, Q: Tensor, inside: Tensor | None, widths: tuple[int, ...]) -> Tensor:
         ctx.save_for_backward(inside)
         ctx.widths = widths
-        margin = sum(widths) - len(widths)
-        padded = F.pad(Q if inside is None else Q * inside, (0, 0, margin, margin))
-        return window_sum(padded, widths)
+        return window_spread(Q if inside is None else Q * inside, widths)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:

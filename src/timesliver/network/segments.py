@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.nn.grad import conv2d_input
 
 __all__ = ["InputProjection", "SegmentEncoder", "kernel_sizes", "sinusoid"]
 
@@ -77,7 +76,9 @@ class SegmentEncoder(nn.Module):
             x = _Convolution.apply(  # type: ignore[no-untyped-call]
                 x, conv.weight, conv.bias, layer < last
             )  # (B, L - k + 1, width)
-        Q: Tensor = self.norm(x)  # (B, kappa, q)
+        Q: Tensor = _LayerNorm.apply(  # type: ignore[no-untyped-call]
+            x, self.norm.weight, self.norm.bias, self.norm.eps
+        )  # (B, kappa, q)
         return Q
 
 
@@ -104,13 +105,51 @@ class _Convolution(torch.autograd.Function):
         n = gradient.shape[1]
         of_x = None
         if ctx.needs_input_grad[0]:
-            image = conv2d_input(_image(x).shape, _channels_last(weight), _image(gradient))
-            of_x = _time_first(image)
+            of_x, *_ = torch.ops.aten.convolution_backward(
+                _image(gradient),
+                _image(x),
+                _channels_last(weight),
+                None,
+                (1, 1),
+                (0, 0),
+                (1, 1),
+                False,
+                (0, 0),
+                1,
+                (True, False, False),
+            )
+            of_x = _time_first(of_x)
+        ones = gradient.new_ones(len(gradient) * n)
         taps = [
             torch.bmm(gradient.transpose(1, 2), x[:, k : k + n]).sum(0)
             for k in range(weight.shape[3])
         ]
-        return of_x, torch.stack(taps, -1).unsqueeze(2), gradient.sum((0, 1)), None
+        return of_x, torch.stack(taps, -1).unsqueeze(2), ones @ gradient.flatten(0, 1), None
+
+
+class _LayerNorm(torch.autograd.Function):
+    """Layer normalisation whose weights' gradients are matrix products.
+
+    In the library's own backward pass the threads add them up side by side in memory, where they
+    slow each other down.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
+        y, mean, rstd = torch.native_layer_norm(x, weight.shape, weight, bias, eps)
+        ctx.save_for_backward(x, mean, rstd, weight, bias)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        x, mean, rstd, weight, bias = ctx.saved_tensors
+        gradient = gradient.contiguous()
+        of_x, *_ = torch.ops.aten.native_layer_norm_backward(
+            gradient, x, weight.shape, mean, rstd, weight, bias, (True, False, False)
+        )
+        of_weight = rstd.flatten() @ (x - mean).mul_(gradient).flatten(0, 1)
+        of_bias = gradient.new_ones(rstd.numel()) @ gradient.flatten(0, 1)
+        return of_x, of_weight, of_bias, None
 
 
 def _image(x: Tensor) -> Tensor:

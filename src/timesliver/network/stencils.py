@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from timesliver.network.composition import Batch, window_sum
+from timesliver.network.composition import Batch, window_spread, window_sum
 from timesliver.network.raw import RawProjection
 
 __all__ = ["Stencils", "raw_stencils", "stencils"]
@@ -121,8 +121,4 @@ def raw_stencils(batch: Batch, m: int, widths: tuple[int, ...], raw: RawProjecti
 
 def _window(widths: tuple[int, ...], like: Tensor) -> Tensor:
     """Return the weights of a segment's points: averages over these widths, one on another."""
-    window = torch.ones(1, 1, 1, dtype=like.dtype, device=like.device)
-    for width in widths:
-        padded = F.pad(window, (0, 0, width - 1, width - 1))
-        window = window_sum(padded, (width,)) / width
-    return window.flatten()
+    return window_spread(like.new_ones(1, 1, 1), widths).flatten() / math.prod(widths)

@@ -1,0 +1,68 @@
+"""Data to time with, and the two clocks: seconds, taken in turns, and peak memory."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from timesliver import Batch
+from timesliver.symbols import SAX
+
+
+def sines(n_cases: int, n_channels: int, n_timepoints: int, seed: int = 0) -> np.ndarray:
+    """Slow sines with faster ones added to a third of the channels, as in FreqSum."""
+    rng = np.random.default_rng(seed)
+    shape = (n_cases, n_channels, 1)
+    t = np.linspace(0, 1, n_timepoints)
+    slow = 0.5 * np.sin(2 * np.pi * (rng.integers(2, 6, shape) * t + rng.random(shape)))
+    fast = np.sin(2 * np.pi * rng.integers(10, 51, shape) * t) * (rng.random(shape) < 1 / 3)
+    return (slow + fast).astype(np.float32)
+
+
+def noise(n_cases: int, n_channels: int, n_timepoints: int, seed: int = 0) -> np.ndarray:
+    """White noise: the most symbols per segment, the worst case for explaining."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n_cases, n_channels, n_timepoints)).astype(np.float32)
+
+
+def batch(X: np.ndarray, n_bins: int) -> Batch:
+    return Batch.prepare(X, SAX(n_bins).fit_transform(X), n_bins)
+
+
+def in_turns(functions: dict[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
+    """Seconds of each function, called in turns so that all see the same state of the machine."""
+    seconds: dict[str, list[float]] = {name: [] for name in functions}
+    for function in functions.values():
+        function()
+    for _ in range(repeats):
+        for name, function in functions.items():
+            start = time.perf_counter()
+            function()
+            seconds[name].append(time.perf_counter() - start)
+    return seconds
+
+
+def ratio(slow: list[float], fast: list[float]) -> float:
+    """Median over the turns of how much longer one took than the other."""
+    return median(a / b for a, b in zip(slow, fast, strict=True))
+
+
+def milliseconds(seconds: list[float]) -> str:
+    return f"{1000 * median(seconds):.1f}"
+
+
+def peak_megabytes(function: Callable[[], object]) -> float:
+    """Peak resident memory during a call, above what was resident before it (Linux)."""
+    Path("/proc/self/clear_refs").write_text("5")
+    before = _status("VmRSS")
+    function()
+    return (_status("VmHWM") - before) / 1024
+
+
+def _status(key: str) -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(key + ":"):
+            return int(line.split()[1])
+    raise RuntimeError(f"{key} is not in /proc/self/status")

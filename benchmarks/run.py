@@ -1,0 +1,269 @@
+"""All speed and memory figures: python -m benchmarks.run [--write].
+
+Ratios are medians over turns taken in one run. --write puts the tables into benchmarks/README.md
+and the curve into benchmarks/scaling.png.
+"""
+
+import argparse
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+from statistics import median
+
+import matplotlib as mpl
+import numpy as np
+import torch
+
+from benchmarks import measure, parameters, textbook
+from benchmarks.measure import in_turns, milliseconds, ratio
+from timesliver import Batch, NetworkConfig, TimeSliverNetwork, explain
+from timesliver.attribution.additive import evidence
+from timesliver.symbols import SAX
+
+HERE = Path(__file__).parent
+START, END = "<!-- tables: begin -->", "<!-- tables: end -->"
+
+
+def network_for(batch: Batch) -> TimeSliverNetwork:
+    return TimeSliverNetwork(NetworkConfig(batch.n_channels, batch.n_rows - 1, 2, 36, (7,)))
+
+
+def table(header: list[str], rows: list[list[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def training() -> str:
+    return table(
+        [
+            "training step (q=36, m=7)",
+            "ours, ms",
+            "textbook, ms",
+            "textbook / ours",
+            "textbook with Z kept in memory / ours",
+            "textbook's encoder alone / ours",
+        ],
+        [training_row(64, 6, 500, 15, repeats=40), training_row(64, 64, 1000, 20, repeats=7)],
+    )
+
+
+def training_row(B: int, v: int, L: int, n: int, repeats: int) -> list[str]:
+    batch = measure.batch(measure.sines(B, v, L), n)
+    network = network_for(batch)
+    x = textbook.channels_first(batch)
+    Z = textbook.composition(batch.codes, n, 7)
+    y = torch.arange(B) % 2
+
+    def step(logits):
+        network.zero_grad()
+        torch.nn.functional.cross_entropy(logits(), y).backward()
+
+    seconds = in_turns(
+        {
+            "ours": lambda: step(lambda: network(batch)),
+            "textbook": lambda: step(lambda: textbook.logits(network, x, batch.codes)),
+            "kept": lambda: step(lambda: textbook.logits(network, x, batch.codes, Z)),
+            "encoder": lambda: step(lambda: textbook.encode(network, x).mean(1)[:, :2]),
+        },
+        repeats,
+    )
+    return [
+        f"{B} cases, {v} channels, L={L}, n={n}",
+        milliseconds(seconds["ours"]),
+        milliseconds(seconds["textbook"]),
+        f"**{ratio(seconds['textbook'], seconds['ours']):.1f}x**",
+        f"{ratio(seconds['kept'], seconds['ours']):.1f}x",
+        f"{ratio(seconds['encoder'], seconds['ours']):.1f}x",
+    ]
+
+
+def symbols() -> str:
+    X = measure.sines(64, 6, 500)
+    sizes = (2, 15, 70, 500)
+    batches = {n: measure.batch(X, n) for n in sizes}
+    networks = {n: network_for(batches[n]) for n in sizes}
+    x = textbook.channels_first(batches[2])
+    functions = {f"ours {n}": lambda n=n: networks[n](batches[n]) for n in sizes}
+    functions |= {
+        f"textbook {n}": lambda n=n: textbook.logits(networks[n], x, batches[n].codes)
+        for n in sizes
+    }
+    with torch.no_grad():
+        seconds = in_turns(functions, 15)
+    rows = [
+        [
+            str(n),
+            milliseconds(seconds[f"ours {n}"]),
+            f"{ratio(seconds[f'ours {n}'], seconds['ours 2']):.2f}x",
+            milliseconds(seconds[f"textbook {n}"]),
+            f"{ratio(seconds[f'textbook {n}'], seconds['textbook 2']):.2f}x",
+        ]
+        for n in sizes
+    ]
+    return table(
+        ["symbols n (64 x 6 x 500)", "ours, ms", "against n=2", "textbook, ms", "against n=2"], rows
+    )
+
+
+def attribution() -> str:
+    return table(
+        [
+            "explaining (6 channels, L=500, n=15)",
+            "phi+ and phi-, ms",
+            "double loop, ms",
+            "double loop / ours",
+            "phi / forward",
+            "additive / forward",
+            "additive without its forward pass / forward",
+        ],
+        [
+            attribution_row(f"{name}, batch {n_cases}", make(64, 6, 500)[:n_cases])
+            for name, make in (("sines", measure.sines), ("noise", measure.noise))
+            for n_cases in (64, 1)
+        ],
+    )
+
+
+def attribution_row(name: str, X: np.ndarray) -> list[str]:
+    batch = measure.batch(X, 15)
+    network = network_for(batch)
+    x = textbook.channels_first(batch)
+    with torch.no_grad():
+        Qt = network.spread(network.encode(batch), batch)
+    targets = torch.zeros(len(batch), 1, dtype=torch.long)
+    loop = in_turns({"loop": lambda: textbook.attribution(network, x, batch.codes)}, 2)["loop"]
+    seconds = in_turns(
+        {
+            "phi": lambda: explain(network, batch),
+            "additive": lambda: explain(network, batch, method="additive"),
+            "shares": lambda: evidence(network, batch, Qt, targets),
+            "forward": lambda: network.infer(batch),
+        },
+        25,
+    )
+    return [
+        name,
+        milliseconds(seconds["phi"]),
+        milliseconds(loop),
+        f"**{median(loop) / median(seconds['phi']):.0f}x**",
+        f"{ratio(seconds['phi'], seconds['forward']):.1f}x",
+        f"{ratio(seconds['additive'], seconds['forward']):.1f}x",
+        f"{ratio(seconds['shares'], seconds['forward']):.1f}x",
+    ]
+
+
+def memory() -> str:
+    peaks = {}
+    for name in ("timesliver", "textbook"):
+        command = [sys.executable, "-m", "benchmarks.memory", name]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        peaks[name] = float(done.stdout)
+    return table(
+        ["forward over 256 x 64 x 3000, n=20", "ours, MB", "textbook, MB", "textbook / ours"],
+        [
+            [
+                "peak above the inputs",
+                f"{peaks['timesliver']:.0f}",
+                f"{peaks['textbook']:.0f}",
+                f"**{peaks['textbook'] / peaks['timesliver']:.0f}x**",
+            ]
+        ],
+    )
+
+
+def scaling() -> str:
+    """Forward time against length and against channels, drawn and as a table."""
+    lengths, channels = (250, 500, 1000, 2000, 4000), (4, 8, 16, 32, 64, 128)
+    batches = {("L", L): measure.batch(measure.sines(32, 6, L), 15) for L in lengths}
+    batches |= {("v", v): measure.batch(measure.sines(32, v, 500), 15) for v in channels}
+    networks = {key: network_for(batch) for key, batch in batches.items()}
+    seconds = in_turns(
+        {key: lambda key=key: networks[key].infer(batches[key]) for key in batches}, 9
+    )
+    times = {key: 1000 * median(values) for key, values in seconds.items()}
+    draw_scaling(times)
+    rows = [
+        [
+            f"{'time points' if axis == 'L' else 'channels'} = {size}",
+            f"{time_ms:.1f}",
+            f"{1000 * time_ms / size:.0f}",
+        ]
+        for (axis, size), time_ms in times.items()
+    ]
+    return table(
+        ["32 cases, n=15 (6 channels, or L=500)", "ms", "us per time point or channel"], rows
+    )
+
+
+def draw_scaling(times: dict[tuple[str, int], float]) -> None:
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(8, 3), constrained_layout=True)
+    for ax, axis, label in zip(axes, "Lv", ("time points L", "channels v"), strict=True):
+        sizes = [size for kind, size in times if kind == axis]
+        ax.plot(sizes, [times[axis, size] for size in sizes], "o-", color="#0072B2")
+        ax.set(xlabel=label, ylabel="forward pass, ms", xlim=(0, None), ylim=(0, None))
+        ax.spines[["top", "right"]].set_visible(False)
+    figure.savefig(HERE / "scaling.png", dpi=120)
+    plt.close(figure)
+
+
+def symbolizing() -> str:
+    X = measure.sines(5000, 6, 500)
+    start = time.perf_counter()
+    SAX(20).fit_transform(X)
+    return f"SAX of 5,000 x 6 x 500 values took {time.perf_counter() - start:.2f} s."
+
+
+SECTIONS = {
+    "Training": training,
+    "Number of symbols": symbols,
+    "Explaining": attribution,
+    "Memory": memory,
+    "Length and channels": scaling,
+    "Symbols": symbolizing,
+    "Parameters": parameters.table,
+}
+
+
+def machine() -> str:
+    model = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        model = next(
+            (
+                line.split(":")[1].strip()
+                for line in info.read_text().splitlines()
+                if line.startswith("model name")
+            ),
+            model,
+        )
+    return (
+        f"Taken on {model}, {torch.get_num_threads()} threads, torch {torch.__version__}, "
+        f"Python {platform.python_version()}."
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--write", action="store_true", help="keep the tables in README.md")
+    parser.add_argument("--only", choices=[*SECTIONS], help="one section")
+    arguments = parser.parse_args()
+    parts = [machine()]
+    print(parts[0], flush=True)
+    for title, section in SECTIONS.items():
+        if arguments.only in (None, title):
+            parts.append(f"## {title}\n\n{section()}")
+            print("\n" + parts[-1], flush=True)
+    if arguments.write:
+        page = HERE / "README.md"
+        text = page.read_text()
+        before, after = text.split(START)[0], text.split(END)[1]
+        page.write_text(before + START + "\n\n" + "\n\n".join(parts) + "\n\n" + END + after)
+
+
+if __name__ == "__main__":
+    main()
