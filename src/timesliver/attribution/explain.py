@@ -87,7 +87,10 @@ def explain(
             f"the network has {C} classes, but the class labels have shape {classes.shape}"
         )
     wanted = _targets(target, len(batch), C, batch.lengths.device)
-    width = 4 * network.config.latent_dim
+    width = network.config.latent_dim
+    if method == "timesliver":  # also holds Q by sign, and several symbols per segment
+        per_segment = min(max(network.config.segment_sizes), network.config.n_symbols)
+        width = 4 * width + batch.n_channels // batch.n_streams * per_segment
     parts, start = [], 0
     for part in batch.split(width):
         rows = None if wanted is None else wanted[start : start + len(part)]

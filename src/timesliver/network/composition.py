@@ -106,9 +106,10 @@ class Batch:
         """Move everything to a device."""
         return self._each(lambda tensor: tensor.to(device))
 
-    def split(self, width: int, budget: int = 1 << 20) -> Iterator[Batch]:
-        """Cut into batches in which ``width`` numbers per point and stream fit the budget."""
-        step = max(1, budget // (self.n_streams * self.n_timepoints * width))
+    def split(self, width: int, budget: int = 1 << 21) -> Iterator[Batch]:
+        """Cut into equal batches in which ``width`` numbers per point and stream fit the budget."""
+        most = max(1, budget // (self.n_streams * self.n_timepoints * width))
+        step = math.ceil(len(self) / math.ceil(len(self) / most))
         for start in range(0, len(self), step):
             yield self[start : start + step]
 
