@@ -86,10 +86,14 @@ def main() -> None:
     X_test, y_test, salient = make_data(200, rng)
 
     symbolizer = SAX(n_bins=12)
-    batch = Batch.prepare(X, symbolizer.fit_transform(X), symbolizer.n_symbols)
-    batch_test = Batch.prepare(X_test, symbolizer.transform(X_test), symbolizer.n_symbols)
+    batch = Batch.prepare(X, symbolizer.fit_transform(X), symbolizer.n_symbols, separate=True)
+    batch_test = Batch.prepare(
+        X_test, symbolizer.transform(X_test), symbolizer.n_symbols, separate=True
+    )
     network = TimeSliverNetwork(
-        NetworkConfig(n_channels=2, n_symbols=12, n_classes=4, segment_sizes=(4, 7))
+        NetworkConfig(
+            n_channels=2, n_symbols=12, n_classes=4, segment_sizes=(4, 7), channels="separate"
+        )
     )
     train(network, batch, y)
 

@@ -21,8 +21,8 @@ def sampled_dots(starts: Tensor, columns: Tensor, left: Tensor, right: Tensor) -
     The entries of row i have the columns ``columns[starts[i]:starts[i + 1]]``.
     """
     pattern = _csr(starts, columns, left.new_zeros(len(columns)), len(right))
-    dots: Tensor = torch.sparse.sampled_addmm(pattern, left, right.T, beta=0.0)
-    return dots.values()
+    torch.sparse.sampled_addmm(pattern, left, right.T, beta=0.0, out=pattern)
+    return pattern.values()
 
 
 def max_times(Z: Stencils, Q: Tensor) -> tuple[Tensor, Tensor]:
