@@ -4,11 +4,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
+from typing import TypeVar
 
 import numpy as np
 
 from timesliver import Batch
 from timesliver.symbols import SAX
+
+K = TypeVar("K")
 
 
 def sines(n_cases: int, n_channels: int, n_timepoints: int, seed: int = 0) -> np.ndarray:
@@ -31,9 +34,9 @@ def batch(X: np.ndarray, n_bins: int) -> Batch:
     return Batch.prepare(X, SAX(n_bins).fit_transform(X), n_bins)
 
 
-def in_turns(functions: dict[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
+def in_turns(functions: dict[K, Callable[[], object]], repeats: int) -> dict[K, list[float]]:
     """Seconds of each function, called in turns so that all see the same state of the machine."""
-    seconds: dict[str, list[float]] = {name: [] for name in functions}
+    seconds: dict[K, list[float]] = {name: [] for name in functions}
     for function in functions.values():
         function()
     for _ in range(repeats):

@@ -59,7 +59,8 @@ def draw(X: np.ndarray, y: np.ndarray, salient: np.ndarray, scores: Attribution)
             ax.fill_between(range(120), -4, 4, where=salient[case, channel], color=TRUTH, lw=0)
             ax.plot(X[case, channel], color="black", lw=0.8)
             ax.set(ylim=(-6.5, 4), yticks=[-3, 0, 3])
-            unit = 2 / max(scores.positive_by_channel[case].max(), 1e-9)
+            largest = np.maximum(scores.positive_by_channel, scores.negative_by_channel)[case].max()
+            unit = 1.4 / max(largest, 1e-9)
             positive = unit * scores.positive_by_channel[case, channel]
             negative = unit * scores.negative_by_channel[case, channel]
             ax.fill_between(range(120), -5, -5 + positive, color=FOR, lw=0)

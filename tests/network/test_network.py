@@ -16,6 +16,11 @@ RNG = np.random.default_rng(7)
 X = RNG.normal(size=(6, 3, 25))
 
 
+def interactions(problem):
+    network, batch = problem.network, problem.batch
+    return network.interact(network.spread(network.encode(batch), batch), batch)
+
+
 @pytest.mark.parametrize("m", range(1, 41))
 @pytest.mark.parametrize("depth", range(1, 5))
 def test_receptive_field_is_m(m, depth):
@@ -56,7 +61,7 @@ def test_pooling_in_the_weights_is_average_pooling_of_P():
     P = torch.randn(5, 7, 8)
     pooled = F.avg_pool2d(P[:, None, 1:], (3, 4)).flatten(1)
     expected = pooled @ head.weight.flatten(1).T + head.bias
-    torch.testing.assert_close(head([P]), expected)
+    torch.testing.assert_close(head([P], [torch.ones(5)]), expected)
 
 
 def test_a_group_that_is_not_full_averages_what_it_has():
@@ -73,8 +78,8 @@ def test_no_symbol_has_no_weight():
 
 def test_the_weight_is_the_gradient_of_the_logits():
     problem = make_problem(X, segment_sizes=(3, 5), pooling=(2, 3), latent_dim=6)
-    R = [P.detach().requires_grad_() for P in problem.network.interactions(problem.batch)]
-    logits = problem.network.head(R)
+    R = [torch.randn(6, 3 * 5, 6, dtype=torch.float64, requires_grad=True) for _ in range(2)]
+    logits = problem.network.head(R, [torch.ones(6)] * 2)
     W = problem.network.head.full_weight()
     for c in range(3):
         gradients = torch.autograd.grad(logits[:, c].sum(), R, retain_graph=True)
@@ -97,7 +102,7 @@ def test_a_channel_of_its_own_is_not_moved_by_another(channels):
     changed = X.copy()
     changed[:, 1] = RNG.normal(size=changed[:, 1].shape)
     R, R_changed = (
-        problem.network.interactions(problem.batch)[0].view(6, 3, -1)
+        interactions(problem)[0].view(6, 3, -1)
         for problem in (
             make_problem(X, channels=channels),
             make_problem(changed, channels=channels),
@@ -176,7 +181,7 @@ def test_batches_and_order_change_nothing():
 
 def test_infer_in_parts_equals_forward():
     problem = make_problem(X, double=False)
-    parts = list(problem.batch.split(width=36, budget=2 * 25 * 36))
+    parts = list(problem.batch.split(100, budget=250))
     assert [len(part) for part in parts] == [2, 2, 2]
     with torch.no_grad():
         torch.testing.assert_close(

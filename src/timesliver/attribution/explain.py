@@ -87,12 +87,12 @@ def explain(
             f"the network has {C} classes, but the class labels have shape {classes.shape}"
         )
     wanted = _targets(target, len(batch), C, batch.lengths.device)
-    width = network.config.latent_dim
-    if method == "timesliver":  # also holds Q by sign, and several symbols per segment
+    numbers = network.numbers_per_case(batch)
+    if method == "timesliver":  # also holds Q by sign, and the entries of Z
         per_segment = min(max(network.config.segment_sizes), network.config.n_symbols)
-        width = 4 * width + batch.n_channels // batch.n_streams * per_segment
+        numbers = 4 * numbers + batch.n_channels * batch.n_timepoints * per_segment
     parts, start = [], 0
-    for part in batch.split(width):
+    for part in batch.split(numbers):
         rows = None if wanted is None else wanted[start : start + len(part)]
         parts.append(_explain_part(network, part, rows, method, options))
         start += len(part)
@@ -124,7 +124,7 @@ def _explain_part(
     """Return positive, negative, logit, bias, targets, and scores by symbol if there are any."""
     Q = network.encode(batch)
     Qt = network.spread(Q, batch)
-    logits = network.head(network.interact(Qt, batch))  # (B, C)
+    logits = network.classify(Qt, batch)  # (B, C)
     if targets is None:
         targets = logits.argmax(1, keepdim=True)
     explained = logits - logits.mean(1, keepdim=True) if options.get("centred") else logits

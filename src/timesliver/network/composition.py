@@ -106,9 +106,9 @@ class Batch:
         """Move everything to a device."""
         return self._each(lambda tensor: tensor.to(device))
 
-    def split(self, width: int, budget: int = 1 << 21) -> Iterator[Batch]:
-        """Cut into equal batches in which ``width`` numbers per point and stream fit the budget."""
-        most = max(1, budget // (self.n_streams * self.n_timepoints * width))
+    def split(self, numbers_per_case: int, budget: int = 1 << 21) -> Iterator[Batch]:
+        """Cut into batches of equal size for which that many numbers per case fit the budget."""
+        most = max(1, budget // numbers_per_case)
         step = math.ceil(len(self) / math.ceil(len(self) / most))
         for start in range(0, len(self), step):
             yield self[start : start + step]

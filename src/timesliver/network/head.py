@@ -70,10 +70,14 @@ class LinearHead(nn.Module):
         W = W.expand(-1, -1, self.n_channels, -1, -1)
         return F.pad(W, (0, 0, 1, 0))
 
-    def forward(self, R: Sequence[Tensor]) -> Tensor:
-        """Return logits, shape (B, C), from one P of shape (B, v*(n+1), q) per segment size."""
+    def forward(self, R: Sequence[Tensor], scales: Sequence[Tensor]) -> Tensor:
+        """Return logits, shape (B, C).
+
+        R holds one P of shape (B, v*(n+1), q) per segment size, up to the factors in `scales`,
+        one per case.
+        """
         W = self.full_weight().flatten(2)  # (C, |m|, v*(n+1)*q)
         logits: Tensor = self.bias
-        for size, P in enumerate(R):
-            logits = logits + P.flatten(1) @ W[:, size].T
+        for size, (P, scale) in enumerate(zip(R, scales, strict=True)):
+            logits = logits + (P.flatten(1) @ W[:, size].T) * scale[:, None]
         return logits

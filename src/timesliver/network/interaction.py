@@ -24,25 +24,26 @@ def spread(Q: Tensor, batch: Batch, widths: tuple[int, ...]) -> Tensor:
     """Return ``A^T Q`` up to a factor, shape (B*S, L, q): segments given back to their points.
 
     The window is the box of Eq. 1 for one width, and bell-shaped for several. The factor that
-    makes its sums averages is left to `scale`, where it costs least.
+    makes its sums averages is left to `scale`.
     """
     Qt: Tensor = _Spread.apply(Q, batch.inside(Q.shape[1]), widths)  # type: ignore[no-untyped-call]
     return Qt
 
 
 def scale(batch: Batch, widths: tuple[int, ...]) -> Tensor:
-    """Return what the sums of `spread` must be multiplied by: (B,).
+    """Return what the sums of `spread`, and so P, must be multiplied by: (B,).
 
     Sums over the window become averages, and P is divided by the number of segments, so that
-    logits do not grow with the length of a series.
+    logits do not grow with the length of a series. All that follows is linear, so one number per
+    case can be applied last, to the logits, where it costs nothing.
     """
     m = sum(widths) - len(widths) + 1
     return 1 / (batch.n_segments(m).to(batch.values.dtype) * math.prod(widths))
 
 
-def bag_sum(Qt: Tensor, batch: Batch, factor: Tensor) -> Tensor:
-    """Return ``P = factor * O^T Qt``, shape (B, v*(n+1), q); row 0 of a channel is "no symbol"."""
-    P: Tensor = _BagSum.apply(Qt, batch, factor)  # type: ignore[no-untyped-call]
+def bag_sum(Qt: Tensor, batch: Batch) -> Tensor:
+    """Return ``P = O^T Qt``, shape (B, v*(n+1), q); row 0 of a channel is "no symbol"."""
+    P: Tensor = _BagSum.apply(Qt, batch)  # type: ignore[no-untyped-call]
     return P
 
 
@@ -66,15 +67,14 @@ class _BagSum(torch.autograd.Function):
     """Add up the rows of each bag; backwards, add up the bags that each point lies in."""
 
     @staticmethod
-    def forward(ctx: Any, Qt: Tensor, batch: Batch, factor: Tensor) -> Tensor:
-        ctx.batch, ctx.factor, ctx.shape = batch, factor, Qt.shape
+    def forward(ctx: Any, Qt: Tensor, batch: Batch) -> Tensor:
+        ctx.batch, ctx.shape = batch, Qt.shape
         rows, offsets = batch.bags()
-        P = F.embedding_bag(
+        return F.embedding_bag(
             rows, Qt.flatten(0, 1), offsets, mode="sum", include_last_offset=True
         ).view(len(batch), -1, Qt.shape[2])
-        return P.mul_(factor.view(-1, 1, 1))
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        scaled = (gradient * ctx.factor.view(-1, 1, 1)).flatten(0, 1)
-        return F.embedding_bag(ctx.batch.rows(), scaled, mode="sum").view(ctx.shape), None, None
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        table = gradient.flatten(0, 1)
+        return F.embedding_bag(ctx.batch.rows(), table, mode="sum").view(ctx.shape), None

@@ -149,8 +149,8 @@ class TimeSliverNetwork(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """Return the logits, shape (B, C)."""
-        logits: Tensor = self.head(self.interactions(batch))
-        return logits
+        Qt = self.spread(self.encode(batch), batch)
+        return self.classify(Qt, batch)
 
     def encode(self, batch: Batch) -> list[Tensor]:
         """Return Q for each segment size, shape (B*S, kappa, q)."""
@@ -168,26 +168,28 @@ class TimeSliverNetwork(nn.Module):
         ]
 
     def scales(self, batch: Batch) -> list[Tensor]:
-        """Return what the spread segments of each size must be multiplied by, shape (B,)."""
+        """Return what `spread` and `interact` leave out: a factor per size and case, (B,)."""
         return [scale(batch, self.config.window_widths(m)) for m in self.config.segment_sizes]
 
-    def interactions(self, batch: Batch) -> list[Tensor]:
-        """Return R: for each segment size ``P = Z^T Q / kappa``, shape (B, v*(n+1), q)."""
-        return self.interact(self.spread(self.encode(batch), batch), batch)
-
     def interact(self, Qt: list[Tensor], batch: Batch) -> list[Tensor]:
-        """Return R from the segments spread onto time points."""
+        """Return R: for each size ``P = Z^T Q`` up to the same factors, shape (B, v*(n+1), q)."""
         product = bag_sum if self.raw is None else self.raw
-        return [
-            product(Qt_m, batch, factor)
-            for Qt_m, factor in zip(Qt, self.scales(batch), strict=True)
-        ]
+        return [product(Qt_m, batch) for Qt_m in Qt]
+
+    def classify(self, Qt: list[Tensor], batch: Batch) -> Tensor:
+        """Return the logits from the segments spread onto time points."""
+        logits: Tensor = self.head(self.interact(Qt, batch), self.scales(batch))
+        return logits
 
     @torch.no_grad()
     def infer(self, batch: Batch) -> Tensor:
         """Return the logits of any number of cases in bounded memory."""
-        width = max(self.config.latent_dim, 32)
-        return torch.cat([self(part) for part in batch.split(width)])
+        return torch.cat([self(part) for part in batch.split(self.numbers_per_case(batch))])
+
+    def numbers_per_case(self, batch: Batch) -> int:
+        """Return the size of a case's largest intermediate array: its segments, or its P."""
+        points = batch.n_streams * batch.n_timepoints
+        return max(points, batch.n_channels * batch.n_rows) * max(self.config.latent_dim, 32)
 
     def _check(self, batch: Batch) -> None:
         c = self.config

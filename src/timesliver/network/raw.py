@@ -26,7 +26,7 @@ class RawProjection(nn.Module):
         self.slope = nn.Parameter(torch.empty(n_channels, n_symbols).uniform_(-bound, bound))
         self.offset = nn.Parameter(torch.empty(n_channels, n_symbols).uniform_(-bound, bound))
 
-    def forward(self, Qt: Tensor, batch: Batch, factor: Tensor) -> Tensor:
+    def forward(self, Qt: Tensor, batch: Batch) -> Tensor:
         """Return P, shape (B, v*(n+1), q), in the layout of `bag_sum`; row 0 is empty."""
         B, v, _ = batch.codes.shape
         x = batch.values.transpose(2, 3).flatten(0, 1)  # (B*S, U, L)
@@ -34,7 +34,6 @@ class RawProjection(nn.Module):
         by_value = (x @ Qt).view(B, v, 1, -1)
         by_presence = (seen @ Qt).view(B, v, 1, -1)
         P = self.slope[..., None] * by_value + self.offset[..., None] * by_presence
-        P = P * factor.view(-1, 1, 1, 1)
         return F.pad(P, (0, 0, 1, 0)).flatten(1, 2)
 
     def composition(self, batch: Batch) -> Tensor:

@@ -1,0 +1,16 @@
+"""The README's Python example runs as shown and prints what its comments say."""
+
+import re
+from pathlib import Path
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+def test_the_example_runs_as_shown(capsys):
+    (code,) = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    exec(compile(code, "README.md", "exec"), {})  # noqa: S102 - our own page
+    promised = [
+        line.rsplit("#", 1)[1].strip() for line in code.splitlines() if line.startswith("print(")
+    ]
+    assert len(promised) == 2
+    assert capsys.readouterr().out.splitlines() == promised
