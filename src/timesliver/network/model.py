@@ -187,9 +187,13 @@ class TimeSliverNetwork(nn.Module):
         return torch.cat([self(part) for part in batch.split(self.numbers_per_case(batch))])
 
     def numbers_per_case(self, batch: Batch) -> int:
-        """Return the size of a case's largest intermediate array: its segments, or its P."""
+        """Return the size of a case's intermediate arrays: its segments, or a quarter of its P.
+
+        Several arrays of segments exist at a time, but only one P.
+        """
         points = batch.n_streams * batch.n_timepoints
-        return max(points, batch.n_channels * batch.n_rows) * max(self.config.latent_dim, 32)
+        rows = batch.n_channels * batch.n_rows
+        return max(points, rows // 4) * max(self.config.latent_dim, 32)
 
     def _check(self, batch: Batch) -> None:
         c = self.config
