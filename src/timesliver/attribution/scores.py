@@ -11,7 +11,7 @@ class. Everything runs over the non-zero entries of Z; no (kappa, n*v, q) array 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -149,13 +149,18 @@ class _Explainer:
 
     def __init__(self, Z: Stencils, Q: Tensor, activation: str, max_scaling: bool, signed: bool):
         self.Z, self.Q, self.activation, self.signed = Z, Q, activation, signed
-        self.parts = Q.new_empty(len(Q), 2, Q.shape[1])  # positive and negative part
-        torch.clamp(Q, min=0, out=self.parts[:, 0])
-        torch.sub(self.parts[:, 0], Q, out=self.parts[:, 1])
-        self.parts = self.parts.flatten(1)  # (segments, 2q)
+        q = Q.shape[1]
+        parts = Q.new_empty(len(Q), 2, q)  # positive and negative part
+        torch.clamp(Q, min=0, out=parts[:, 0])
+        torch.sub(parts[:, 0], Q, out=parts[:, 1])
+        self.parts = parts.flatten(1)  # (segments, 2q)
         self.scale = Q.new_ones(1), Q.new_ones(1)
         if max_scaling:
-            up, down = max_times(Z, Q)
+            largest = max_times(Z, self.parts)
+            if signed:  # a negative Z swaps the parts
+                swapped = max_times(replace(Z, value=-Z.value), self.parts.roll(q, 1))
+                largest = torch.maximum(largest, swapped)
+            up, down = largest[:, :q], largest[:, q:]
             if activation == "abs":
                 up = down = torch.maximum(up, down)
             self.scale = 1 / (up + _EPS), 1 / (down + _EPS)
@@ -184,7 +189,7 @@ class _Explainer:
         Z = self.Z
         dots = sampled_dots(Z.starts, Z.segment, weights, self.parts)
         if self.signed:  # a negative Z swaps the parts
-            swapped = weights.roll(weights.shape[1] // 2, 1)
+            swapped = weights.roll(self.Q.shape[1], 1)
             dots_of_swapped = sampled_dots(Z.starts, Z.segment, swapped, self.parts)
             dots = torch.where(Z.value < 0, -dots_of_swapped, dots)
         return dots * Z.value

@@ -25,26 +25,22 @@ def sampled_dots(starts: Tensor, columns: Tensor, left: Tensor, right: Tensor) -
     return pattern.values()
 
 
-def max_times(Z: Stencils, Q: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the largest ``ReLU(Z_ki Q_kj)`` and ``ReLU(-Z_ki Q_kj)`` over k: (rows of P, q)."""
+def max_times(Z: Stencils, Q: Tensor) -> Tensor:
+    """Return the largest ``Z_ki Q_kj`` over k, or 0 if all are negative: (rows of P, columns)."""
     if Q.device.type != "cpu":  # elsewhere torch has no such kernel
         return max_times_in_blocks(Z, Q)
     matrix = _csr(Z.starts, Z.segment, Z.value, len(Q))
-    up = torch.sparse.mm(matrix, Q, reduce="amax")
-    down = torch.sparse.mm(matrix, Q, reduce="amin")
-    return up.clamp_(min=0), down.neg_().clamp_(min=0)
+    largest: Tensor = torch.sparse.mm(matrix, Q, reduce="amax")
+    return largest.clamp_(min=0)
 
 
-def max_times_in_blocks(Z: Stencils, Q: Tensor) -> tuple[Tensor, Tensor]:
+def max_times_in_blocks(Z: Stencils, Q: Tensor) -> Tensor:
     """Do the work of `max_times` on any device."""
-    up = Q.new_zeros(len(Z.starts) - 1, Q.shape[1])
-    down = torch.zeros_like(up)
+    largest = Q.new_zeros(len(Z.starts) - 1, Q.shape[1])
     for row, segment, value in blocks(Z):
         terms = Q[segment] * value[:, None]
-        rows = row[:, None].expand_as(terms)
-        up.scatter_reduce_(0, rows, terms, "amax")
-        down.scatter_reduce_(0, rows, -terms, "amax")
-    return up, down
+        largest.scatter_reduce_(0, row[:, None].expand_as(terms), terms, "amax")
+    return largest
 
 
 def row_sums(Z: Stencils, entries: Tensor) -> Tensor:
