@@ -253,6 +253,20 @@ def test_codes_that_do_not_fit():
         Batch.prepare(X, np.where(X > 0, 5, 1).astype(np.uint8), 4)
 
 
+def test_codes_that_are_not_whole_numbers():
+    with pytest.raises(InvalidInputError, match="whole numbers.*got float64"):
+        Batch.prepare(X, np.ones(X.shape), 4)
+
+
+def test_codes_are_kept_small_and_missing_points_lose_theirs():
+    holes = X.copy()
+    holes[0, 1, 3] = np.nan
+    batch = Batch.prepare(holes, np.ones(X.shape, np.int64), 4)
+    assert batch.codes.dtype == torch.uint8
+    assert (batch.codes == 0).nonzero().tolist() == [[0, 1, 3]]
+    assert Batch.prepare(X, np.ones(X.shape, np.int64), 300).codes.dtype == torch.int16
+
+
 def test_values_beyond_single_precision():
     with pytest.raises(InvalidInputError, match="rescale"):
         Batch.prepare(X * 1e300, np.ones(X.shape, np.uint8), 4)

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from timesliver.errors import InvalidInputError
 from timesliver.series import PaddedSeries, as_series
+from timesliver.symbols.base import NO_SYMBOL, code_dtype
 from timesliver.typing import CodeArray
 
 __all__ = ["Batch", "window_spread", "window_sum"]
@@ -55,8 +56,14 @@ class Batch:
 
     @classmethod
     def prepare(cls, X: Any, codes: CodeArray, n_symbols: int, separate: bool = False) -> Batch:
-        """Lay out series and the codes that a symbolizer gave them."""
+        """Lay out series and the codes that a symbolizer gave them; what is missing gets none."""
         series = as_series(X)
+        codes = np.asarray(codes)
+        if codes.dtype.kind not in "iu":
+            raise InvalidInputError(
+                f"codes must be whole numbers, as a symbolizer's transform makes them; "
+                f"got {codes.dtype}"
+            )
         if codes.shape != series.values.shape:
             raise InvalidInputError(
                 f"one code per value is needed: the series have shape {series.values.shape}, "
@@ -67,10 +74,11 @@ class Batch:
                 f"codes must lie in 0..{n_symbols} (0 means no symbol), "
                 f"got {codes.min()}..{codes.max()}"
             )
+        codes = np.where(series.observed, codes, NO_SYMBOL).astype(code_dtype(n_symbols))
         order, counts = _sorted_by_symbol(codes, n_symbols)
         return cls(
             _streams(series, separate),
-            torch.from_numpy(np.ascontiguousarray(codes)),
+            torch.from_numpy(codes),
             torch.from_numpy(order),
             torch.from_numpy(counts),
             torch.from_numpy(series.lengths),
