@@ -254,7 +254,7 @@ def test_codes_that_do_not_fit():
 
 
 def test_codes_that_are_not_whole_numbers():
-    with pytest.raises(InvalidInputError, match="whole numbers.*got float64"):
+    with pytest.raises(InvalidInputError, match=r"whole numbers.*got float64"):
         Batch.prepare(X, np.ones(X.shape), 4)
 
 
