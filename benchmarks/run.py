@@ -79,6 +79,27 @@ def training_row(B: int, v: int, L: int, n: int, repeats: int) -> list[str]:
     ]
 
 
+def profile() -> str:
+    """Where the time of our training step goes, at the first setting."""
+    batch = measure.batch(measure.sines(64, 6, 500), 15)
+    network = network_for(batch)
+    y = torch.arange(64) % 2
+
+    def step():
+        network.zero_grad()
+        torch.nn.functional.cross_entropy(network(batch), y).backward()
+
+    step()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiler:
+        for _ in range(20):
+            step()
+    operations = profiler.key_averages()
+    total = sum(operation.self_cpu_time_total for operation in operations)
+    longest = sorted(operations, key=lambda operation: -operation.self_cpu_time_total)[:9]
+    rows = [[f"`{op.key}`", f"{100 * op.self_cpu_time_total / total:.0f} %"] for op in longest]
+    return table(["operation (64 x 6 x 500, n=15)", "share of a training step"], rows)
+
+
 def symbols() -> str:
     X = measure.sines(64, 6, 500)
     sizes = (2, 15, 70, 500)
@@ -218,6 +239,7 @@ def symbolizing() -> str:
 
 SECTIONS = {
     "Training": training,
+    "Profile of a training step": profile,
     "Number of symbols": symbols,
     "Explaining": attribution,
     "Memory": memory,

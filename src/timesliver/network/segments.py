@@ -86,8 +86,8 @@ class _Convolution(torch.autograd.Function):
     """Convolve (B, T, c) to (B, T - k + 1, d), time before channels, with an optional ReLU.
 
     It runs as the convolution of an image of height 1 in channels-last memory. The gradient of
-    the weight is a matrix product per kernel position, which on CPU takes a fraction of the time
-    of the library's own.
+    the weight is a matrix product per kernel position, which on CPU is faster than the library's
+    own.
     """
 
     @staticmethod
