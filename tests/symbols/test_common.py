@@ -144,7 +144,7 @@ def test_cases_do_not_see_each_other(make, X):
 @pytest.mark.parametrize("name", ["sax", "sax-window", "sfa"])
 def test_the_size_of_the_blocks_changes_nothing(name, X, monkeypatch):
     codes = KINDS[name]().fit_transform(X)
-    monkeypatch.setattr(f"timesliver.symbols.{name[:3]}._BLOCK", 1)
+    monkeypatch.setattr(f"timesliver.symbols.{name[:3]}.BLOCK", 1)
     np.testing.assert_array_equal(KINDS[name]().fit_transform(X), codes)
 
 

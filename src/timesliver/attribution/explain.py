@@ -17,7 +17,10 @@ from timesliver.network import Batch, TimeSliverNetwork
 
 __all__ = ["explain"]
 
-METHODS = ("timesliver", "additive")
+_OPTIONS = {
+    "timesliver": ("activation", "max_scaling", "centred"),
+    "additive": ("centred", "background", "spread"),
+}
 
 
 @overload
@@ -78,8 +81,13 @@ def explain(
     >>> bool(np.allclose(scores.net.sum(axis=1) + scores.bias, scores.logit, atol=1e-5))
     True
     """
-    check_choice("method", method, METHODS)
-    _check_options(method, options)
+    check_choice("method", method, tuple(_OPTIONS))
+    for name in options:
+        if name not in _OPTIONS[method]:
+            raise InvalidParameterError(
+                f"{name!r} is not an option of method={method!r}; its options are "
+                f"{', '.join(_OPTIONS[method])}"
+            )
     C = network.config.n_classes
     classes = np.arange(C) if classes is None else np.asarray(classes)
     if classes.shape != (C,):
@@ -165,16 +173,3 @@ def _targets(
         )
     rows = torch.from_numpy(np.broadcast_to(given, (n_cases,)).astype(np.int64))
     return rows.to(device)[:, None]
-
-
-def _check_options(method: str, options: dict[str, Any]) -> None:
-    known = {
-        "timesliver": ("activation", "max_scaling", "centred"),
-        "additive": ("centred", "background", "spread"),
-    }[method]
-    for name in options:
-        if name not in known:
-            raise InvalidParameterError(
-                f"{name!r} is not an option of method={method!r}; its options are "
-                f"{', '.join(known)}"
-            )

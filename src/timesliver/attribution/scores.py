@@ -115,7 +115,7 @@ def segment_scores(
         if activation == "sigmoid":
             # sigmoid(0) = 1/2: each segment also gets half of every |g|, whatever it holds
             floor = W[targets, size].abs().sum((-1, -2))[..., None] / 2
-            inside = _inside(batch, m)[:, None, None, :]
+            inside = batch.inside(m)[:, None, None, :]
             positive, negative = positive + floor * inside, negative + floor * inside
         result.append(SegmentScores(m, positive, negative, symbols_positive, symbols_negative))
     return result
@@ -124,14 +124,8 @@ def segment_scores(
 def to_time_points(segments: Tensor, batch: Batch, m: int) -> Tensor:
     """Give each point the mean over the segments that cover it: (B, K, v, kappa) to (.., L)."""
     sums = _cover(segments.flatten(0, 2), m).view(*segments.shape[:-1], -1)
-    covering = _cover(_inside(batch, m).to(segments.dtype), m)  # (B, L)
+    covering = _cover(batch.inside(m).to(segments.dtype), m)  # (B, L)
     return sums / covering.clamp(min=1)[:, None, None, :]
-
-
-def _inside(batch: Batch, m: int) -> Tensor:
-    """Which segments lie within each case: (B, kappa)."""
-    n_segments = batch.n_segments(m)[:, None]
-    return torch.arange(batch.n_timepoints - m + 1, device=n_segments.device) < n_segments
 
 
 def _cover(x: Tensor, m: int) -> Tensor:

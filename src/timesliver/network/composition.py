@@ -125,17 +125,10 @@ class Batch:
         """Return kappa of each case, shape (B,); a case shorter than m has one segment."""
         return (self.lengths - m + 1).clamp(min=1)
 
-    def inside(self, kappa: int) -> Tensor | None:
-        """Return 1 for the segments within a case and 0 past its end: (B*S, kappa, 1).
-
-        None stands for ones only.
-        """
-        n_segments = self.n_segments(self.n_timepoints - kappa + 1)
-        if bool((n_segments == kappa).all()):
-            return None
-        k = torch.arange(kappa, device=n_segments.device)
-        inside = (k < n_segments[:, None]).to(self.values.dtype)
-        return inside.repeat_interleave(self.n_streams, dim=0).unsqueeze(2)
+    def inside(self, m: int) -> Tensor:
+        """Return which segments lie within each case, not past its end: bool (B, kappa)."""
+        k = torch.arange(self.n_timepoints - m + 1, device=self.lengths.device)
+        return k < self.n_segments(m)[:, None]
 
     def bags(self) -> tuple[Tensor, Tensor]:
         """Return the points that carry each symbol, as bags of rows of a (B*S*L, q) table.
@@ -143,7 +136,10 @@ class Batch:
         The first tensor lists the rows bag after bag, the second where each of the B*v*(n+1)
         bags begins, with the end of the last one appended.
         """
-        rows = self.order.int() + self._stream_offsets(self.n_timepoints)
+        B, v, L = self.codes.shape
+        S = self.n_streams
+        stream = torch.arange(B * S, device=self.codes.device, dtype=torch.int32)
+        rows = self.order.int() + (stream * L).repeat_interleave(v // S).view(B, v, 1)
         ends = self.counts.flatten().cumsum(0, dtype=torch.int32)
         return rows.flatten(), torch.cat([ends.new_zeros(1), ends])
 
@@ -154,12 +150,6 @@ class Batch:
         first = torch.arange(B * v, device=self.codes.device, dtype=torch.int32) * self.n_rows
         rows = self.codes.int() + first.view(B, v, 1)  # (B, v, L)
         return rows.view(B * S, v // S, L).transpose(1, 2).reshape(B * S * L, v // S)
-
-    def _stream_offsets(self, size: int) -> Tensor:
-        """Return where the stream of each channel begins, if streams have this size: (B, v, 1)."""
-        B, v, S = len(self), self.n_channels, self.n_streams
-        stream = torch.arange(B * S, device=self.codes.device, dtype=torch.int32)
-        return (stream * size).repeat_interleave(v // S).view(B, v, 1)
 
     def _each(self, apply: Any) -> Batch:
         return replace(self, **{f.name: apply(getattr(self, f.name)) for f in fields(self)})
@@ -226,7 +216,7 @@ def _sorted_by_symbol(codes: CodeArray, n_symbols: int) -> tuple[CodeArray, Code
     order = np.empty(codes.shape, dtype)
     counts = np.empty((n_cases, v, n_symbols + 1), np.int32)
     first = np.arange(v)[:, None] * (n_symbols + 1)
-    for case in range(n_cases):  # numpy sorts small integers by radix; blocks bound its memory
+    for case in range(n_cases):  # numpy sorts small integers by radix; one case bounds its memory
         order[case] = np.argsort(codes[case], axis=-1, kind="stable")
         rows = (codes[case] + first).ravel()
         counts[case] = np.bincount(rows, minlength=v * (n_symbols + 1)).reshape(v, -1)

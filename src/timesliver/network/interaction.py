@@ -26,7 +26,11 @@ def spread(Q: Tensor, batch: Batch, widths: tuple[int, ...]) -> Tensor:
     The window is the box of Eq. 1 for one width, and bell-shaped for several. The factor that
     makes its sums averages is left to `scale`.
     """
-    Qt: Tensor = _Spread.apply(Q, batch.inside(Q.shape[1]), widths)  # type: ignore[no-untyped-call]
+    inside = batch.inside(_segment_size(widths))
+    mask = None
+    if not bool(inside.all()):
+        mask = inside.repeat_interleave(batch.n_streams, 0).unsqueeze(2).to(Q.dtype)
+    Qt: Tensor = _Spread.apply(Q, mask, widths)  # type: ignore[no-untyped-call]
     return Qt
 
 
@@ -37,8 +41,8 @@ def scale(batch: Batch, widths: tuple[int, ...]) -> Tensor:
     logits do not grow with the length of a series. All that follows is linear, so one number per
     case can be applied last, to the logits, where it costs nothing.
     """
-    m = sum(widths) - len(widths) + 1
-    return 1 / (batch.n_segments(m).to(batch.values.dtype) * math.prod(widths))
+    n_segments = batch.n_segments(_segment_size(widths)).to(batch.values.dtype)
+    return 1 / (n_segments * math.prod(widths))
 
 
 def bag_sum(Qt: Tensor, batch: Batch) -> Tensor:
@@ -47,20 +51,24 @@ def bag_sum(Qt: Tensor, batch: Batch) -> Tensor:
     return P
 
 
+def _segment_size(widths: tuple[int, ...]) -> int:
+    return sum(widths) - len(widths) + 1
+
+
 class _Spread(torch.autograd.Function):
     """Sum over the segments that cover each point, leaving out those past a case's end."""
 
     @staticmethod
-    def forward(ctx: Any, Q: Tensor, inside: Tensor | None, widths: tuple[int, ...]) -> Tensor:
-        ctx.save_for_backward(inside)
+    def forward(ctx: Any, Q: Tensor, mask: Tensor | None, widths: tuple[int, ...]) -> Tensor:
+        ctx.save_for_backward(mask)
         ctx.widths = widths
-        return window_spread(Q if inside is None else Q * inside, widths)
+        return window_spread(Q if mask is None else Q * mask, widths)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        (inside,) = ctx.saved_tensors
+        (mask,) = ctx.saved_tensors
         of_Q = window_sum(gradient, ctx.widths)
-        return of_Q if inside is None else of_Q.mul_(inside), None, None
+        return of_Q if mask is None else of_Q * mask, None, None
 
 
 class _BagSum(torch.autograd.Function):

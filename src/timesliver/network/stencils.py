@@ -103,9 +103,9 @@ def raw_stencils(batch: Batch, m: int, widths: tuple[int, ...], raw: RawProjecti
     B, v, n, L = O.shape
     kappa = L - m + 1
     Z = window_sum(O.view(-1, L, 1), widths).view(B * v, n, kappa) / math.prod(widths)
-    k = torch.arange(kappa, device=O.device, dtype=torch.int32)
-    Z = Z * (k < batch.n_segments(m).repeat_interleave(v)[:, None, None])
+    Z = Z * batch.inside(m).repeat_interleave(v, 0)[:, None]
 
+    k = torch.arange(kappa, device=O.device, dtype=torch.int32)
     channel = torch.arange(B * v, device=O.device, dtype=torch.int32)
     stream = channel.div(v // batch.n_streams, rounding_mode="floor")
     sizes = torch.full((B * v, n + 1), kappa, device=O.device, dtype=torch.int32)

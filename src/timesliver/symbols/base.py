@@ -12,10 +12,17 @@ from timesliver.errors import InvalidInputError, NotFittedError
 from timesliver.series import PaddedSeries, as_series
 from timesliver.typing import BoolArray, CodeArray, FloatArray, JSONDict
 
-__all__ = ["NO_SYMBOL", "Symbolizer", "code_dtype", "standardize"]
+__all__ = ["BLOCK", "NO_SYMBOL", "TIE", "Symbolizer", "code_dtype", "standardize"]
 
 #: The code of a missing, padded or masked point: an all-zero row of the one-hot matrix O.
 NO_SYMBOL = 0
+
+
+#: A number that equals a breakpoint up to rounding belongs to the upper bin, however the series
+#: was scaled before: breakpoints are lowered by this much.
+TIE = 1e-6
+#: Values worked on at once: a block that stays in the processor's cache.
+BLOCK = 1 << 17
 
 
 class Symbolizer(ABC):

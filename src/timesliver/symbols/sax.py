@@ -10,18 +10,13 @@ from scipy.special import ndtri
 
 from timesliver.errors import check_choice, check_count
 from timesliver.series import PaddedSeries
-from timesliver.symbols.base import Symbolizer, code_dtype, standardize
+from timesliver.symbols.base import BLOCK, TIE, Symbolizer, code_dtype, standardize
 from timesliver.typing import CodeArray
 
 __all__ = ["SAX"]
 
-# A value that equals a breakpoint up to rounding belongs to the upper bin, however it was
-# scaled before.
-_TIE = 1e-6
 # Values that were not divided by their own spread end here, so that their sums are finite.
 _HUGE = 1e290
-# Values worked on at once: a block that stays in the processor's cache.
-_BLOCK = 1 << 17
 
 
 class SAX(Symbolizer):
@@ -79,9 +74,9 @@ class SAX(Symbolizer):
                 self.scale_[channel] = max(scale, np.finfo(np.float64).tiny)
 
     def _transform(self, series: PaddedSeries) -> CodeArray:
-        breakpoints = ndtri(np.arange(1, self.n_bins) / self.n_bins) - _TIE
+        breakpoints = ndtri(np.arange(1, self.n_bins) / self.n_bins) - TIE
         codes = np.empty(series.values.shape, dtype=code_dtype(self.n_bins))
-        step = max(1, _BLOCK // (series.n_channels * series.n_timepoints))
+        step = max(1, BLOCK // (series.n_channels * series.n_timepoints))
         for start in range(0, len(series), step):
             block = series[start : start + step]
             z = self._normalized(block)

@@ -10,15 +10,11 @@ from numpy.typing import NDArray
 
 from timesliver.errors import InvalidParameterError, check_count
 from timesliver.series import PaddedSeries
-from timesliver.symbols.base import Symbolizer, code_dtype, standardize
+from timesliver.symbols.base import BLOCK, TIE, Symbolizer, code_dtype, standardize
 from timesliver.typing import CodeArray, IntArray
 
 __all__ = ["SFA"]
 
-# A number that equals a breakpoint up to rounding belongs to the upper bin.
-_TIE = 1e-6
-# Values worked on at once: a block that stays in the processor's cache.
-_BLOCK = 1 << 17
 # Windows per channel that the breakpoints are learnt from.
 _MOST_WINDOWS = 1 << 16
 _MOST_SYMBOLS = 32766
@@ -114,7 +110,7 @@ class SFA(Symbolizer):
         basis = _fourier_basis(self.window, self.word_length)
         numbers = np.zeros((len(cases), self.word_length))
         seen = np.zeros(len(cases), dtype=bool)
-        step = max(1, _BLOCK // series.n_timepoints)
+        step = max(1, BLOCK // series.n_timepoints)
         for first in range(0, len(series), step):
             observed = series.observed[first : first + step, channel]
             z = standardize(series.values[first : first + step, channel], observed)
@@ -128,7 +124,7 @@ class SFA(Symbolizer):
     def _transform(self, series: PaddedSeries) -> CodeArray:
         n_cases, n_channels, n_timepoints = series.values.shape
         codes = np.empty(series.values.shape, dtype=code_dtype(self.n_symbols))
-        step = max(1, _BLOCK // (n_channels * max(n_timepoints, self.window)))
+        step = max(1, BLOCK // (n_channels * max(n_timepoints, self.window)))
         last = np.maximum(series.lengths - self.window, 0)
         centred = np.arange(n_timepoints) - self.window // 2
         starts = np.clip(centred, 0, last[:, None])[:, None, :]
@@ -154,7 +150,7 @@ class SFA(Symbolizer):
                 np.multiply(z[..., offset : offset + n_windows], height, out=product)
                 number += product
             value = words.dtype.type(self.alphabet_size**letter)
-            for cut in self.breakpoints_[:, letter].T - _TIE:
+            for cut in self.breakpoints_[:, letter].T - TIE:
                 words += (number >= cut[:, None]) * value
         return words
 
