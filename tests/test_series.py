@@ -189,7 +189,7 @@ def test_a_mask_of_another_type_or_shape_is_refused(keep):
         ([np.ones((1, 2, 3))], r"case 0 has shape \(1, 2, 3\)"),
         ([[1.0, 2.0], ["a", "b"]], "case 1 must hold real numbers"),
         (np.array([["a", "b"]]), "must hold real numbers"),
-        (np.ones((1, 2), dtype=complex), "must hold real numbers, got the type complex128"),
+        (np.ones((1, 2), dtype=complex), "Complex data not supported: the series"),
         ({"x": [1.0]}, "cannot be read as an array of numbers"),
         (np.array([[1.0, "a"]], dtype=object), "cannot be read as an array of numbers"),
         (torch.ones(1, 2, requires_grad=True), "cannot be read.*detach"),

@@ -1,7 +1,45 @@
 """Time series classification that explains itself by a symbolic-linear decomposition."""
 
-from timesliver.attribution import Attribution, explain
-from timesliver.network import Batch, NetworkConfig, TimeSliverNetwork
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from timesliver.attribution.explain import explain
+    from timesliver.attribution.result import Attribution
+    from timesliver.classifier import TimeSliverClassifier
+    from timesliver.network import Batch, NetworkConfig, TimeSliverNetwork
 
 __version__ = "0.1.0"
-__all__ = ["Attribution", "Batch", "NetworkConfig", "TimeSliverNetwork", "explain"]
+__all__ = [
+    "Attribution",
+    "Batch",
+    "NetworkConfig",
+    "TimeSliverClassifier",
+    "TimeSliverNetwork",
+    "explain",
+]
+
+# Loaded when first asked for, so that `timesliver --help` need not wait for torch.
+_HOME = {
+    "Attribution": "attribution",
+    "Batch": "network",
+    "NetworkConfig": "network",
+    "TimeSliverClassifier": "classifier",
+    "TimeSliverNetwork": "network",
+    "explain": "attribution",
+}
+_MODULES = ("datasets",)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_MODULES, "__version__"])

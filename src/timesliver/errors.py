@@ -7,12 +7,16 @@ otherwise have caught.
 from numbers import Integral
 from typing import Any
 
+from sklearn import exceptions
+
 __all__ = [
     "InvalidInputError",
     "InvalidParameterError",
+    "InvalidTypeError",
     "MissingExtraError",
     "NotFittedError",
     "TimeSliverError",
+    "TrainingError",
     "check_choice",
     "check_count",
 ]
@@ -26,12 +30,20 @@ class InvalidInputError(TimeSliverError, ValueError):
     """The data given cannot be used as they are."""
 
 
+class InvalidTypeError(InvalidInputError, TypeError):
+    """The data given hold things of a kind that cannot be used."""
+
+
 class InvalidParameterError(TimeSliverError, ValueError):
     """A setting has a value that makes no sense, alone or together with the data."""
 
 
-class NotFittedError(TimeSliverError, ValueError, AttributeError):
+class NotFittedError(TimeSliverError, exceptions.NotFittedError):
     """Something learned in ``fit`` was asked for before ``fit`` was called."""
+
+
+class TrainingError(TimeSliverError, RuntimeError):
+    """Training went wrong in a way that more of it would not mend."""
 
 
 class MissingExtraError(TimeSliverError, ImportError):

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
 
-from timesliver.errors import InvalidInputError
+from timesliver.errors import InvalidInputError, InvalidTypeError
 from timesliver.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["PaddedSeries", "as_series"]
@@ -77,6 +79,40 @@ class PaddedSeries:
         observed = self.observed & keep
         return PaddedSeries(np.where(observed, self.values, 0), observed, self.lengths)
 
+    def padded_to(self, n_timepoints: int) -> PaddedSeries:
+        """Extend the array by points without a value to at least this many; lengths stay."""
+        missing = n_timepoints - self.n_timepoints
+        if missing <= 0:
+            return self
+        width = ((0, 0), (0, 0), (0, missing))
+        return PaddedSeries(np.pad(self.values, width), np.pad(self.observed, width), self.lengths)
+
+    def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return mean and standard deviation of each channel over its observed points.
+
+        A channel without spread gets its largest magnitude as deviation, or 1 if that is 0.
+        """
+        mean, scale = np.zeros(self.n_channels), np.ones(self.n_channels)
+        for channel in range(self.n_channels):
+            values = self.values[:, channel][self.observed[:, channel]].astype(np.float64)
+            largest = np.abs(values).max(initial=0.0)
+            if largest > 0:
+                mean[channel] = (values / largest).mean() * largest
+                spread = (values / largest).std()
+                deviation = spread * largest if spread > 1e-13 else largest
+                scale[channel] = max(deviation, np.finfo(np.float64).tiny)
+        return mean, scale
+
+    def standardized(
+        self, mean: NDArray[np.float64], scale: NDArray[np.float64], largest: float
+    ) -> NDArray[np.float64]:
+        """Return ``(values - mean) / scale`` of each channel within +-largest, 0 if unobserved."""
+        with np.errstate(over="ignore"):
+            z = (self.values - mean[:, None]) / scale[:, None]
+        np.clip(z, -largest, largest, out=z)
+        z *= self.observed
+        return z
+
 
 def as_series(X: Any) -> PaddedSeries:
     """Read series of any accepted form.
@@ -104,12 +140,17 @@ def as_series(X: Any) -> PaddedSeries:
         return X
     values = _padded(X) if isinstance(X, list | tuple) else _numeric(X, "the series")
     if values.ndim == 2:
+        if values.shape[1] == 0:
+            raise InvalidInputError(
+                f"the series are empty: 0 feature(s) (shape={values.shape}) while a minimum of 1 "
+                f"is required; give at least one time point"
+            )
         values = values[:, None, :]
     if values.ndim != 3:
         raise InvalidInputError(
             f"series must have shape (n_cases, n_channels, n_timepoints), or "
             f"(n_cases, n_timepoints) for one channel; got shape {values.shape}. "
-            f"A single series needs a leading axis: X[None]"
+            f"Reshape your data: a single series needs a leading axis, X[None]"
         )
     if 0 in values.shape:
         raise InvalidInputError(
@@ -134,17 +175,25 @@ def as_series(X: Any) -> PaddedSeries:
 
 def _numeric(X: Any, what: str) -> FloatArray:
     """Return X as a float32 array if it has no more digits, else as a float64 array."""
+    if issparse(X):
+        raise InvalidInputError(f"{what} must not be a sparse matrix; convert it with .toarray()")
     try:
         array = np.asarray(X)
         if array.dtype.kind in "biufO":
             short = array.dtype.kind == "f" and array.dtype.itemsize <= 4
             array = array.astype(np.float32 if short else np.float64, copy=False)
     except (ValueError, TypeError, RuntimeError) as error:
-        raise InvalidInputError(
+        kind = InvalidTypeError if isinstance(error, TypeError) else InvalidInputError
+        raise kind(
             f"{what} cannot be read as an array of numbers ({error}); expected an array of shape "
             f"(n_cases, n_channels, n_timepoints) or a list with one "
             f"(n_channels, n_timepoints) array per case"
         ) from error
+    if array.dtype.kind == "c":
+        raise InvalidInputError(
+            f"Complex data not supported: {what} must hold real numbers; give real and imaginary "
+            f"parts as two channels"
+        )
     if array.dtype.kind != "f":
         raise InvalidInputError(
             f"{what} must hold real numbers, got the type {array.dtype}; convert them first"

@@ -214,7 +214,7 @@ def test_a_case_without_any_value_gets_the_bias():
     ("settings", "message"),
     [
         ({"n_classes": 1}, "n_classes must be a whole number, at least 2"),
-        ({"segment_sizes": ()}, "segment_sizes is empty"),
+        ({"segment_sizes": ()}, "segment_sizes must hold 1 to 32"),
         ({"segment_sizes": (0,)}, "segment_sizes"),
         ({"segment_sizes": (3, 3)}, "repeats"),
         ({"latent_dim": 2.5}, "latent_dim must be a whole number"),

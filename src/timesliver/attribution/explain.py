@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -15,7 +17,7 @@ from timesliver.attribution.scores import segment_scores, to_time_points
 from timesliver.errors import InvalidInputError, InvalidParameterError, check_choice
 from timesliver.network import Batch, TimeSliverNetwork
 
-__all__ = ["explain"]
+__all__ = ["explain", "join"]
 
 _OPTIONS = {
     "timesliver": ("activation", "max_scaling", "centred"),
@@ -120,6 +122,18 @@ def explain(
         for k in range(targets.shape[1])
     ]
     return result if isinstance(target, str) else result[0]
+
+
+def join(parts: Sequence[Attribution]) -> Attribution:
+    """Return the cases of several attributions in one; all else is that of the first."""
+    return replace(
+        parts[0],
+        **{
+            field.name: np.concatenate([getattr(part, field.name) for part in parts])
+            for field in fields(parts[0])
+            if field.name not in ("classes", "method") and getattr(parts[0], field.name) is not None
+        },
+    )
 
 
 def _explain_part(

@@ -23,6 +23,9 @@ __all__ = ["NetworkConfig", "TimeSliverNetwork"]
 
 # Width of the input projection under a positional encoding, unless it is set.
 _PROJECTION_DIM = 16
+# Each convolution is twice as wide as the last, so more than this is a mistake.
+_DEEPEST = 10
+_MOST_SIZES = 32
 
 
 @dataclass(frozen=True)
@@ -75,11 +78,13 @@ class NetworkConfig:
             ("n_symbols", 1),
             ("n_classes", 2),
             ("latent_dim", 1),
-            ("depth", 1),
         ):
             check_count(name, getattr(self, name), least)
-        if not self.segment_sizes:
-            raise InvalidParameterError("segment_sizes is empty; give at least one segment size")
+        check_count("depth", self.depth, 1, _DEEPEST)
+        if not 1 <= len(self.segment_sizes) <= _MOST_SIZES:
+            raise InvalidParameterError(
+                f"segment_sizes must hold 1 to {_MOST_SIZES} sizes, got {len(self.segment_sizes)}"
+            )
         for m in self.segment_sizes:
             check_count("each of segment_sizes", m, 1)
         if len(set(self.segment_sizes)) < len(self.segment_sizes):

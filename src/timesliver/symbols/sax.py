@@ -58,20 +58,8 @@ class SAX(Symbolizer):
         return self.n_bins
 
     def _fit(self, series: PaddedSeries) -> None:
-        if self.normalize != "global":
-            return
-        by_channel = np.moveaxis(series.values, 1, 0).reshape(series.n_channels, -1)
-        observed = np.moveaxis(series.observed, 1, 0).reshape(series.n_channels, -1)
-        self.mean_ = np.zeros(series.n_channels)
-        self.scale_ = np.ones(series.n_channels)
-        for channel, seen in enumerate(observed):
-            values = by_channel[channel][seen].astype(np.float64)
-            largest = np.abs(values).max(initial=0.0)
-            if largest > 0:
-                self.mean_[channel] = (values / largest).mean() * largest
-                spread = (values / largest).std()
-                scale = spread * largest if spread > 1e-13 else largest
-                self.scale_[channel] = max(scale, np.finfo(np.float64).tiny)
+        if self.normalize == "global":
+            self.mean_, self.scale_ = series.moments()
 
     def _transform(self, series: PaddedSeries) -> CodeArray:
         breakpoints = ndtri(np.arange(1, self.n_bins) / self.n_bins) - TIE
@@ -89,12 +77,9 @@ class SAX(Symbolizer):
     def _normalized(self, series: PaddedSeries) -> NDArray[np.float64]:
         if self.normalize == "instance":
             return standardize(series.values, series.observed)
-        values = series.values.astype(np.float64)
         if self.normalize == "global":
-            with np.errstate(over="ignore"):
-                values -= self.mean_[:, None]
-                values /= self.scale_[:, None]
-        return np.clip(values, -_HUGE, _HUGE, out=values)
+            return series.standardized(self.mean_, self.scale_, _HUGE)
+        return np.clip(series.values.astype(np.float64), -_HUGE, _HUGE)
 
 
 def _window_means(z: NDArray[np.float64], observed: Any, window: int) -> NDArray[np.float64]:

@@ -119,7 +119,8 @@ class SFA(Symbolizer):
             for offset in range(min(self.window, series.n_timepoints)):
                 numbers[here] += z[case, start + offset, None] * basis[offset]
                 seen[here] |= observed[case, start + offset]
-        return numbers[seen]
+        described: NDArray[np.float64] = numbers[seen]
+        return described
 
     def _transform(self, series: PaddedSeries) -> CodeArray:
         n_cases, n_channels, n_timepoints = series.values.shape

@@ -1,0 +1,1 @@
+"""The classifier in the clothes of other libraries: `aeon` and `captum`."""

@@ -1,0 +1,9 @@
+"""What all classifiers of series share.
+
+`base` trains and predicts, `inputs` checks labels and weights, `modelfile` saves and loads.
+"""
+
+from timesliver.estimator.base import SeriesClassifier
+from timesliver.estimator.inputs import class_indices
+
+__all__ = ["SeriesClassifier", "class_indices"]

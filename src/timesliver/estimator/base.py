@@ -1,0 +1,323 @@
+"""What all classifiers of series share: input, labels, training, prediction, files.
+
+A subclass says how series become a batch and which networks to try; the rest is here.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, Self, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import validate_data
+
+from timesliver.errors import (
+    InvalidInputError,
+    InvalidParameterError,
+    NotFittedError,
+    check_count,
+)
+from timesliver.estimator.inputs import case_weights, class_indices, is_table, read_labels
+from timesliver.estimator.modelfile import read_model, write_model
+from timesliver.network import Batch
+from timesliver.series import PaddedSeries, as_series
+from timesliver.training import (
+    Cases,
+    Progress,
+    Record,
+    Settings,
+    Training,
+    all_callbacks,
+    draw_seed,
+    pick_device,
+    progress,
+    thread_limit,
+    train,
+    validation_split,
+)
+from timesliver.typing import FloatArray, IntArray, JSONDict
+
+__all__ = ["SeriesClassifier"]
+
+T = TypeVar("T")
+
+# Numbers of the input that are prepared at once.
+_CHUNK = 1 << 22
+
+
+class SeriesClassifier(ClassifierMixin, BaseEstimator, ABC):
+    """A classifier of series with a torch network inside.
+
+    Subclasses store the training parameters (`learning_rate`, `max_epochs`, `batch_size`,
+    `patience`, `validation_fraction`, `class_weight`, `device`, `n_jobs`, `random_state`,
+    `verbose`, `callbacks`) next to their own.
+    """
+
+    learning_rate: float
+    max_epochs: int
+    batch_size: int
+    patience: int
+    validation_fraction: float
+    class_weight: Any
+    device: str
+    n_jobs: int | None
+    random_state: Any
+    verbose: int
+    callbacks: Any
+
+    classes_: NDArray[Any]
+    n_features_in_: int
+    n_channels_: int
+    n_timepoints_: int
+    history_: list[Record]
+    n_iter_: int
+    network_: Any
+
+    # --- what a subclass says -----------------------------------------------------------------
+
+    @abstractmethod
+    def _learn_input(self, series: PaddedSeries) -> None:
+        """Learn from the training series how to lay out a batch."""
+
+    @abstractmethod
+    def _batch(self, series: PaddedSeries) -> Batch:
+        """Lay out series for the network."""
+
+    @abstractmethod
+    def _networks(self, seed: int, can_choose: bool) -> Iterator[Any]:
+        """Make the networks to train, the best of which is kept; only one without validation."""
+
+    @abstractmethod
+    def _state(self) -> tuple[dict[str, NDArray[Any]], JSONDict]:
+        """Return what a file needs beside weights and parameters: arrays, and a description."""
+
+    @abstractmethod
+    def _restore(self, arrays: dict[str, NDArray[Any]], description: JSONDict) -> Any:
+        """Take what `_state` returned, and return the network it describes."""
+
+    def _train(self, network: Any, cases: Cases, validation: Cases | None, **how: Any) -> Training:
+        """Train one network."""
+        return train(network, cases, validation, **how)
+
+    # --- fit ----------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, validation_data: Any = None) -> Self:
+        """Learn from labelled series.
+
+        Parameters
+        ----------
+        X : array, list of arrays, data frame or tensor
+            ``(n_cases, n_channels, n_timepoints)``; two dimensions mean one channel; a list holds
+            one ``(n_channels, n_timepoints_i)`` array per case. NaN is a missing value.
+        y : array of shape (n_cases,)
+            Class labels of any type.
+        sample_weight : array of shape (n_cases,) or None
+            How much each case counts.
+        validation_data : (X, y) or None
+            Cases to choose the best epoch by; None sets `validation_fraction` of X aside.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        series = self._read(X, fitting=True)
+        self.classes_, codes = read_labels(y, len(series))
+        weight = case_weights(codes, self.classes_, sample_weight, self.class_weight)
+        used = weight > 0
+        series, codes, weight = series[used], codes[used], weight[used]
+        if len(np.unique(codes)) < 2:
+            raise InvalidInputError(
+                f"{type(self).__name__} needs cases of at least two classes, got one class only: "
+                f"{self.classes_[codes[0]]!r}"
+            )
+        seed = draw_seed(self.random_state)
+        if validation_data is None:
+            rows, held_out = validation_split(codes, self.validation_fraction, seed)
+            validation = series[held_out], codes[held_out], weight[held_out]
+            series, codes, weight = series[rows], codes[rows], weight[rows]
+        else:
+            validation = self._read_validation(validation_data)
+        device = pick_device(self.device)
+        with thread_limit(self.n_jobs):
+            self._learn_input(series)
+            self._fit_networks(
+                _cases(self._batch(series), codes, weight).to(device),
+                _cases(self._batch(validation[0]), *validation[1:]).to(device)
+                if len(validation[0])
+                else None,
+                seed,
+            )
+        return self
+
+    def _fit_networks(self, cases: Cases, validation: Cases | None, seed: int) -> None:
+        """Train the candidates and keep the best."""
+        best: Training | None = None
+        for network in self._networks(seed, can_choose=validation is not None):
+            watchers = all_callbacks(self.callbacks)
+            if self.verbose:
+                watchers.append(Progress())
+            training = self._train(
+                network.to(cases.y.device),
+                cases,
+                validation,
+                settings=self._settings(),
+                seed=seed,
+                callbacks=watchers,
+            )
+            if best is None or training.best_score > best.best_score:
+                best, self.network_ = training, network.eval()
+                self.history_, self.n_iter_ = training.history, len(training.history)
+            if training.interrupted:
+                warnings.warn(
+                    f"training was interrupted after {len(training.history)} epochs; the best "
+                    f"model so far was kept",
+                    ConvergenceWarning,
+                    stacklevel=3,
+                )
+                break
+
+    def _settings(self) -> Settings:
+        return Settings(
+            learning_rate=float(self.learning_rate),
+            max_epochs=self.max_epochs,
+            batch_size=self.batch_size,
+            patience=self.patience,
+        )
+
+    def _check_parameters(self) -> None:
+        for name in ("max_epochs", "batch_size", "patience"):
+            check_count(name, getattr(self, name), 1)
+        rate = self.learning_rate
+        if not (isinstance(rate, int | float | np.number) and 0 < rate < np.inf):
+            raise InvalidParameterError(f"learning_rate must be a number above 0, got {rate!r}")
+        fraction = self.validation_fraction
+        if not (isinstance(fraction, int | float | np.number) and 0 <= fraction < 1):
+            raise InvalidParameterError(
+                f"validation_fraction must be at least 0 and below 1, got {fraction!r}"
+            )
+
+    # --- predict ------------------------------------------------------------------------------
+
+    def logits(self, X: Any) -> FloatArray:
+        """Return the logit of every class: (n_cases, n_classes)."""
+        parts = self._by_chunks(X, self._infer)
+        logits: FloatArray = np.concatenate(parts)
+        return logits
+
+    def _infer(self, part: PaddedSeries, cases: slice) -> FloatArray:  # noqa: ARG002
+        batch = self._batch(part).to(next(self.network_.parameters()).device)
+        logits: FloatArray = self.network_.infer(batch).cpu().numpy()
+        return logits
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the logits, (n_cases, n_classes); for two classes their difference, (n_cases,).
+
+        The case of two classes follows scikit-learn, whose metrics and calibration rely on it;
+        `logits` has one column per class always.
+        """
+        logits = self.logits(X)
+        return logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of every class, in the order of ``classes_``."""
+        probabilities: FloatArray = softmax(self.logits(X).astype(np.float64), axis=1)
+        return probabilities
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable class of every case."""
+        indices = self.logits(X).argmax(axis=1)
+        labels: NDArray[Any] = self.classes_[indices]
+        return labels
+
+    def _by_chunks(
+        self, X: Any, compute: Callable[[PaddedSeries, slice], T], description: str = "Predicting"
+    ) -> list[T]:
+        """Apply a function to a bounded number of cases, and where they stand, at a time."""
+        self._check_fitted()
+        series = self._read(X)
+        step = max(1, _CHUNK // (series.n_channels * series.n_timepoints))
+        chunks = [slice(start, start + step) for start in range(0, len(series), step)]
+        with thread_limit(self.n_jobs):
+            return [
+                compute(series[chunk], chunk)
+                for chunk in progress(chunks, description, bool(self.verbose))
+            ]
+
+    # --- input and files ----------------------------------------------------------------------
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "network_"):
+            raise NotFittedError(
+                f"this {type(self).__name__} is not fitted yet; call fit(X, y) first, or load a "
+                f"saved model with {type(self).__name__}.load(path)"
+            )
+
+    def _read(self, X: Any, fitting: bool = False) -> PaddedSeries:
+        """Read series; after fit, check that they are of the kind that was learned from."""
+        series = as_series(X)
+        table = is_table(X, series)
+        if fitting:
+            self.n_channels_, self.n_timepoints_ = series.n_channels, series.n_timepoints
+            self._table = table
+        elif series.n_channels != self.n_channels_:
+            raise InvalidInputError(
+                f"the series have {series.n_channels} channels, but the model was fitted on "
+                f"{self.n_channels_}; give the same channels in the same order "
+                f"(shape given: {series.values.shape})"
+            )
+        elif table and self._table and series.n_timepoints != self.n_features_in_:
+            raise InvalidInputError(
+                f"X has {series.n_timepoints} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input: a table needs the columns it had in "
+                f"fit; give series of another length with three axes, (n_cases, 1, n_timepoints)"
+            )
+        if table:
+            validate_data(self, X, reset=fitting, skip_check_array=True, ensure_2d=self._table)
+        elif fitting:
+            self.n_features_in_ = series.n_channels
+        return series
+
+    def _read_validation(self, data: Any) -> tuple[PaddedSeries, IntArray, FloatArray]:
+        """Read the validation cases of a user."""
+        try:
+            X, y = data
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(
+                "validation_data must be a pair (X, y) of series and their labels"
+            ) from error
+        series, labels = self._read(X), np.asarray(y)
+        if labels.shape != (len(series),):
+            raise InvalidInputError(
+                f"validation_data has {len(series)} series but labels of shape {labels.shape}; "
+                f"give one label per case"
+            )
+        return series, class_indices(labels, self.classes_), np.ones(len(series))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.three_d_array = True
+        return tags
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one safetensors file, which holds data only, no code."""
+        self._check_fitted()
+        write_model(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model that `save` wrote."""
+        return read_model(cls, path)
+
+
+def _cases(batch: Batch, indices: IntArray, weight: FloatArray) -> Cases:
+    return Cases(batch, torch.from_numpy(indices), torch.from_numpy(weight.astype(np.float32)))

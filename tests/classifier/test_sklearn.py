@@ -1,0 +1,68 @@
+"""The estimator has the habits of scikit-learn."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from classifier.conftest import bumps, small
+
+EXPECTED_FAILURES = {
+    "check_sample_weight_equivalence_on_dense_data": (
+        "a case of weight 2 falls into one mini-batch, two copies of it may fall into two"
+    ),
+}
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [small(max_epochs=60)], expected_failed_checks=lambda estimator: EXPECTED_FAILURES
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_cross_validation_calibration_and_auc(n_classes):
+    X, y, _ = bumps(90, n_classes=n_classes)
+    scoring = "roc_auc" if n_classes == 2 else "accuracy"
+    assert cross_val_score(small(max_epochs=30), X, y, cv=3, scoring=scoring).mean() > 0.9
+    calibrated = CalibratedClassifierCV(small(max_epochs=30), cv=3, method="isotonic").fit(X, y)
+    assert calibrated.predict_proba(X).shape == (90, n_classes)
+    assert calibrated.score(X, y) > 0.9
+
+
+def test_pipelines_and_searches():
+    X, y, _ = bumps()
+    scaled = make_pipeline(FunctionTransformer(np.negative), small()).fit(X, y)
+    assert scaled.score(X, y) > 0.9
+    table = make_pipeline(StandardScaler(), small()).fit(X[:, 0], y)
+    assert table.predict(X[:2, 0]).shape == (2,)
+    search = GridSearchCV(small(), {"channels": ["mixed", "shared"], "n_bins": [3, 5]}, cv=2)
+    assert search.fit(X, y).best_score_ > 0.7
+
+
+def test_clone_and_parameters():
+    model = small(segment_sizes=[2, 5], pooling=(2, 1))
+    assert clone(model).get_params() == model.get_params()
+    X, y, _ = bumps()
+    model.fit(X, y)
+    assert model.segment_sizes == [2, 5]  # fit changes no parameter
+    assert not hasattr(clone(model), "network_")
+
+
+def test_decision_function_follows_scikit_learn():
+    X, y, _ = bumps(n_classes=3)
+    three = small().fit(X, y)
+    np.testing.assert_array_equal(three.decision_function(X), three.logits(X))
+    two = small().fit(X, y == 0)
+    logits = two.logits(X)
+    np.testing.assert_array_equal(two.decision_function(X), logits[:, 1] - logits[:, 0])
+    np.testing.assert_array_equal(two.predict(X), two.decision_function(X) > 0)
+    np.testing.assert_allclose(
+        two.predict_proba(X)[:, 1], 1 / (1 + np.exp(-two.decision_function(X))), rtol=1e-5
+    )

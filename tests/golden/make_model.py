@@ -1,0 +1,40 @@
+"""Write a model file of the current format: python tests/golden/make_model.py FORMAT.
+
+Files of older formats are never written again: they show that old models still load.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from timesliver import TimeSliverClassifier
+
+HERE = Path(__file__).parent
+
+
+def main() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2, 24)).astype(np.float32).round(2)
+    y = np.repeat(["slow", "fast"], 20)
+    X[20:, 1] = np.abs(X[20:, 1])
+    X[3, 0, 5:8] = np.nan
+    X[4, :, 20:] = np.nan
+    model = TimeSliverClassifier(
+        n_bins=4,
+        latent_dim=5,
+        segment_sizes=(3, 6),
+        positional_encoding=True,
+        class_weight={"slow": 1.0, "fast": 2.0},
+        max_epochs=15,
+        random_state=0,
+        n_jobs=1,
+    ).fit(X, y)
+    name = f"model-format-{sys.argv[1]}"
+    model.save(HERE / f"{name}.safetensors")
+    positive = model.explain(X).positive
+    np.savez_compressed(HERE / f"{name}.npz", X=X, logits=model.logits(X), positive=positive)
+
+
+if __name__ == "__main__":
+    main()
