@@ -36,8 +36,8 @@ $(STAMP): pyproject.toml $(CONSTRAINTS)
 	$(BIN)/pip install --quiet -c $(CONSTRAINTS) -e '.[dev,abba,archive,explain,pandas]'
 	@touch $@
 
-demo: $(STAMP) ## a small worked example
-	$(BIN)/python examples/demo.py $(DEMO_ARGS)
+demo: $(STAMP) ## train on generated data, explain, write report.html
+	$(BIN)/timesliver demo $(DEMO_ARGS)
 
 test: $(STAMP) ## the tests and the examples in the docstrings
 	OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)

@@ -7,8 +7,6 @@ otherwise have caught.
 from numbers import Integral
 from typing import Any
 
-from sklearn import exceptions
-
 __all__ = [
     "InvalidInputError",
     "InvalidParameterError",
@@ -38,7 +36,7 @@ class InvalidParameterError(TimeSliverError, ValueError):
     """A setting has a value that makes no sense, alone or together with the data."""
 
 
-class NotFittedError(TimeSliverError, exceptions.NotFittedError):
+class NotFittedError(TimeSliverError, ValueError, AttributeError):
     """Something learned in ``fit`` was asked for before ``fit`` was called."""
 
 

@@ -81,7 +81,9 @@ class TestJunk:
         with pytest.raises(InvalidInputError, match="there is no file"):
             read(tmp_path / f"absent{suffix}")
 
-    @pytest.mark.parametrize("content", [b"", b" \n\n", b"\x1e\n", b"\x00\x01\xff" * 50, b"PK\x03\x04junk"])
+    @pytest.mark.parametrize(
+        "content", [b"", b" \n\n", b"\x1e\n", b"\x00\x01\xff" * 50, b"PK\x03\x04junk"]
+    )
     def test_no_data(self, tmp_path, suffix, content):
         path = tmp_path / f"junk{suffix}"
         path.write_bytes(content)

@@ -12,7 +12,7 @@ import numpy as np
 from timesliver.errors import InvalidInputError
 from timesliver.typing import FloatArray
 
-__all__ = ["at", "is_number", "numbers", "read_bytes", "read_lines"]
+__all__ = ["at", "is_number", "numbers", "read_lines"]
 
 MISSING = frozenset({"?", "nan", "na", "n/a", "null"})
 
@@ -20,17 +20,6 @@ MISSING = frozenset({"?", "nan", "na", "n/a", "null"})
 def at(path: str | os.PathLike[str], line: int, message: str) -> InvalidInputError:
     """Return the error for a mistake in one line of a file."""
     return InvalidInputError(f"{path}:{line}: {message}")
-
-
-def read_bytes(path: Path) -> bytes:
-    """Return what a file holds, or say why it cannot be read."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise InvalidInputError(f"there is no file {path}; check the name and folder") from None
-    except OSError as error:
-        raise InvalidInputError(f"cannot read {path}: {error.strerror or error}") from None
-    return content
 
 
 def read_lines(path: Path, comment: str | None = None) -> list[str]:
@@ -43,7 +32,12 @@ def read_lines(path: Path, comment: str | None = None) -> list[str]:
     comment : str or None
         What a comment line starts with. Comments may be in any encoding.
     """
-    content = read_bytes(path)
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise InvalidInputError(f"there is no file {path}; check the name and folder") from None
+    except OSError as error:
+        raise InvalidInputError(f"cannot read {path}: {error.strerror or error}") from None
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InvalidInputError(f"{path} is text in UTF-16; save it as UTF-8")
     if b"\0" in content:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import NotFittedError as ScikitLearnNotFittedError
 from sklearn.utils.validation import validate_data
 
 from timesliver.errors import (
@@ -51,6 +52,10 @@ T = TypeVar("T")
 
 # Numbers of the input that are prepared at once.
 _CHUNK = 1 << 22
+
+
+class _NotFittedError(NotFittedError, ScikitLearnNotFittedError):
+    """Ours, and the one that scikit-learn's tools look for."""
 
 
 class SeriesClassifier(ClassifierMixin, BaseEstimator, ABC):
@@ -137,7 +142,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator, ABC):
         if len(np.unique(codes)) < 2:
             raise InvalidInputError(
                 f"{type(self).__name__} needs cases of at least two classes, got one class only: "
-                f"{self.classes_[codes[0]]!r}"
+                f"{self.classes_[codes[0]]}"
             )
         seed = draw_seed(self.random_state)
         if validation_data is None:
@@ -256,7 +261,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "network_"):
-            raise NotFittedError(
+            raise _NotFittedError(
                 f"this {type(self).__name__} is not fitted yet; call fit(X, y) first, or load a "
                 f"saved model with {type(self).__name__}.load(path)"
             )

@@ -36,13 +36,15 @@ def write_model(model: SeriesClassifier, path: str | os.PathLike[str]) -> None:
     parameters = {k: v for k, v in model.get_params(deep=False).items() if k not in _PASSING}
     if isinstance(model.class_weight, dict):
         parameters["class_weight"] = list(model.class_weight.items())
+    # Without the time it took, the same model gives the same file.
+    history = [{k: v for k, v in record.items() if k != "seconds"} for record in model.history_]
     header = {
         "format": _FORMAT,
         "kind": type(model).__name__,
         "versions": {name: version(name) for name in ("timesliver", "torch", "numpy")},
         "parameters": json.loads(json.dumps(parameters, default=_plain)),
         "classes": encode_labels(model.classes_),
-        "fitted": {name: getattr(model, name) for name in _FITTED},
+        "fitted": {name: getattr(model, name) for name in _FITTED} | {"history_": history},
         **description,
     }
     write_tensors(path, tensors, header)
