@@ -323,3 +323,11 @@ def test_an_older_page_is_replaced(tmp_path, explanations):
     assert report.write(str(path), found) == path
     assert path.read_text("utf-8").startswith("<!doctype html>")
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_cases_keep_their_numbers(page, explanations, tmp_path):
+    found, _ = explanations(n_cases=3)
+    data = page(found, numbers=[7, 2, 40]).data
+    assert [case["id"] for case in data["cases"]] == [7, 2, 40]
+    with pytest.raises(InvalidInputError, match="3 cases, but 2 numbers"):
+        report.write(tmp_path / "report.html", found, numbers=[7, 2])

@@ -97,9 +97,14 @@ def explain(
         case ".csv":
             write_csv(output, COLUMNS, _rows(scores, numbers))
         case _:
+            from timesliver import report
+
             title = f"{series.name}: which moments decided"
-            scores.to_html(output, y=y, title=title, settings=settings(classifier))
-    if output.suffix.lower() != ".csv" and chosen is not None and chosen != [*range(len(chosen))]:
+            shaped_by = settings(classifier)
+            report.write(
+                output, [scores], y=y, title=title, settings=shaped_by, numbers=numbers.tolist()
+            )
+    if output.suffix.lower() == ".npz" and chosen is not None and chosen != [*range(len(chosen))]:
         out.note(f"note: {output} numbers the cases from 0, in the order you gave")
     out.say(f"the scores of {len(series)} cases are in {output}")
     out.result(method=method.value, cases=len(series), output=str(output))

@@ -99,6 +99,7 @@ def write_page(
         title=title,
         settings=settings(classifier),
         overall=None if y is None else (y, predicted),
+        numbers=chosen.tolist(),
     )
     return chosen
 

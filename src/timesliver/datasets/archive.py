@@ -118,6 +118,6 @@ def _unknown(name: str, known: list[str]) -> str:
     meant = (
         f"did you mean {' or '.join(close)}?"
         if close
-        else f"{len(known)} sets are there: see names()"
+        else f"{len(known)} sets are there: list them with timesliver data, or datasets.names()"
     )
     return f"there is no file and no set {name!r} in {root}; {meant}"

@@ -138,7 +138,6 @@ def pack_case(cases: Cases, case: int, detail: Detail) -> JSONDict:
     total, scores = (np.maximum.reduceat(part, starts, axis=-1) for part in (total, scores))
     scale, total_scale = float(scores.max()), float(total.max())
     packed: JSONDict = {
-        "id": case,
         "true": int(cases.true[case]),
         "predicted": int(cases.predicted[case]),
         "length": length,

@@ -36,6 +36,7 @@ def write(
     title: str | None = None,
     settings: Mapping[str, Any] | None = None,
     overall: tuple[Any, Any] | None = None,
+    numbers: Sequence[int] | None = None,
 ) -> Path:
     """Write one self-contained page to look at cases and their explanations.
 
@@ -57,6 +58,8 @@ def write(
     overall : pair of label arrays, optional
         True and predicted labels of a whole test set for the confusion matrix. By default it is
         made of these cases.
+    numbers : sequence of int, optional
+        Numbers of the cases, where they were taken from a larger set; by default 0, 1, ...
 
     Returns
     -------
@@ -91,13 +94,20 @@ def write(
     else:
         true, predicted = _overall(overall, cases.labels)
     shape = cases.first.positive_by_channel.shape
+    if numbers is None:
+        numbers = range(len(cases))
+    elif len(numbers) != len(cases):
+        raise InvalidInputError(f"there are {len(cases)} cases, but {len(numbers)} numbers of them")
     detail, n_kept = packing.choose_detail(shape, len(explanations), packing.BUDGET)
     kept = packing.choose_cases(cases, n_kept)
     title = " ".join(title.split())[:200] if title else "What the model saw"
     data: JSONDict = {
         "labels": cases.labels.texts,
         "evidence_bytes": int(detail.dtype[1]),
-        "cases": [packing.pack_case(cases, int(case), detail) for case in kept],
+        "cases": [
+            packing.pack_case(cases, int(case), detail) | {"id": int(numbers[case])}
+            for case in kept
+        ],
     }
     page = _render(
         title=title,

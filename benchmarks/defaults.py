@@ -1,0 +1,107 @@
+"""How the defaults were chosen: TIMESLIVER_DATA=... python -m benchmarks.defaults [--write].
+
+Every candidate differs from the defaults in one setting. Each is cross-validated on the training
+parts of the sets below; test parts are never read. Finished fits are kept in
+benchmarks/defaults.jsonl, so a run can be stopped and taken up again. --write puts the table into
+docs/settings.md.
+"""
+
+import argparse
+import json
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import torch
+from rich.progress import track
+from sklearn.model_selection import StratifiedKFold
+
+from timesliver import TimeSliverClassifier
+from timesliver.datasets import load
+
+HERE = Path(__file__).parent
+RECORDS = HERE / "defaults.jsonl"
+PAGE = HERE.parent / "docs" / "settings.md"
+START, END = "<!-- table: begin -->", "<!-- table: end -->"
+
+SETS = ["CBF", "ECG200", "GunPoint", "ItalyPowerDemand"] + [
+    "ERing",
+    "Libras",
+    "RacketSports",
+    "Epilepsy",
+]
+FOLDS = 2
+CANDIDATES = {
+    "the defaults": {},
+}
+
+
+def fits(sets: list[str], candidates: list[str]):
+    for candidate in candidates:
+        for name in sets:
+            for fold in range(FOLDS):
+                yield {"candidate": candidate, "set": name, "fold": fold}
+
+
+def accuracy(fit: dict) -> dict:
+    data = load(fit["set"], "train")
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
+    train, held_out = list(folds.split(data.X, data.y))[fit["fold"]]
+    model = TimeSliverClassifier(random_state=fit["fold"], **CANDIDATES[fit["candidate"]])
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(data.X[train], data.y[train])
+    seconds = time.perf_counter() - start
+    return fit | {
+        "settings": CANDIDATES[fit["candidate"]],
+        "accuracy": model.score(data.X[held_out], data.y[held_out]),
+        "epochs": model.n_iter_,
+        "seconds": round(seconds, 2),
+    }
+
+
+def table(records: list[dict]) -> str:
+    """One row per candidate: mean accuracy on each set, their mean, and the time."""
+    sets = [name for name in SETS if any(record["set"] == name for record in records)]
+    lines = [["setting changed", "mean", *sets, "seconds"], ["---"] * (len(sets) + 3)]
+    for candidate in CANDIDATES:
+        mine = [record for record in records if record["candidate"] == candidate]
+        by_set = [[r["accuracy"] for r in mine if r["set"] == name] for name in sets]
+        if not all(by_set):
+            continue
+        means = [float(np.mean(scores)) for scores in by_set]
+        row = [candidate, f"**{np.mean(means):.3f}**", *(f"{mean:.2f}" for mean in means)]
+        lines.append([*row, f"{sum(record['seconds'] for record in mine):.0f}"])
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="put the table into the docs")
+    parser.add_argument("--only", nargs="*", default=list(CANDIDATES), choices=list(CANDIDATES))
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    records = (
+        [json.loads(line) for line in RECORDS.read_text().splitlines()] if RECORDS.exists() else []
+    )
+    done = {
+        (r["candidate"], r["set"], r["fold"])
+        for r in records
+        if CANDIDATES.get(r["candidate"]) == r["settings"]
+    }
+    for fit in track(list(fits(SETS, arguments.only)), description="Fitting"):
+        if tuple(fit.values()) not in done:
+            records.append(accuracy(fit))
+            with RECORDS.open("a") as file:
+                file.write(json.dumps(records[-1]) + "\n")
+    print(table(records))
+    if arguments.write:
+        page = PAGE.read_text()
+        before, after = page.split(START)[0], page.split(END)[1]
+        PAGE.write_text(f"{before}{START}\n{table(records)}\n{END}{after}")
+
+
+if __name__ == "__main__":
+    main()
