@@ -25,15 +25,23 @@ RECORDS = HERE / "defaults.jsonl"
 PAGE = HERE.parent / "docs" / "settings.md"
 START, END = "<!-- table: begin -->", "<!-- table: end -->"
 
-SETS = ["CBF", "ECG200", "GunPoint", "ItalyPowerDemand"] + [
-    "ERing",
-    "Libras",
-    "RacketSports",
-    "Epilepsy",
+SETS = [
+    *("CBF", "ECG200", "GunPoint", "ItalyPowerDemand", "SyntheticControl"),
+    *("ERing", "Libras", "RacketSports", "Epilepsy", "UWaveGestureLibrary"),
 ]
 FOLDS = 2
 CANDIDATES = {
     "the defaults": {},
+    "segment_sizes=(4, 7), the paper's": {"segment_sizes": [4, 7]},
+    "segment_sizes=(8, 24)": {"segment_sizes": [8, 24]},
+    "n_bins=3": {"n_bins": 3},
+    "n_bins=10": {"n_bins": 10},
+    "n_bins=20, the paper's": {"n_bins": 20},
+    "latent_dim=64": {"latent_dim": 64},
+    "positional_encoding=False": {"positional_encoding": False},
+    'channels="separate"': {"channels": "separate"},
+    "learning_rate=3e-3": {"learning_rate": 3e-3},
+    "max_epochs=200": {"max_epochs": 200},
 }
 
 

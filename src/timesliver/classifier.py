@@ -42,7 +42,7 @@ class TimeSliverClassifier(SeriesClassifier):
         How values become symbols.
     positional_encoding : bool or "auto"
         Whether the network is told where in the series a segment lies. "auto" trains without and
-        with it, and keeps what does better on validation cases; without any, it is not used.
+        with it, and keeps what does better on validation cases; without any, it is used.
     depth : int
         Convolutions per segment encoder; 1 is the paper's single one.
     window : {"box", "bell"}
@@ -112,9 +112,9 @@ class TimeSliverClassifier(SeriesClassifier):
 
     def __init__(
         self,
-        n_bins: int = 20,
+        n_bins: int = 5,
         latent_dim: int = 36,
-        segment_sizes: Sequence[int] = (4, 7),
+        segment_sizes: Sequence[int] = (4, 16),
         symbolizer: Any = "sax",
         positional_encoding: bool | str = "auto",
         depth: int = 3,
@@ -122,7 +122,7 @@ class TimeSliverClassifier(SeriesClassifier):
         pooling: Sequence[int] = (1, 1),
         channels: str = "mixed",
         learning_rate: float = 1e-3,
-        max_epochs: int = 200,
+        max_epochs: int = 100,
         batch_size: int = 64,
         patience: int = 20,
         validation_fraction: float = 0.1,
@@ -223,7 +223,7 @@ class TimeSliverClassifier(SeriesClassifier):
     def _networks(self, seed: int, can_choose: bool) -> Iterator[TimeSliverNetwork]:
         choices = [self.positional_encoding]
         if self.positional_encoding == "auto":
-            choices = [False, True] if can_choose else [False]
+            choices = [False, True] if can_choose else [True]
         for choice in choices:
             yield TimeSliverNetwork(self._config(bool(choice)), seed)
 

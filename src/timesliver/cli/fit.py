@@ -68,9 +68,7 @@ def fit(
     label: Label = "auto",
     bins: Annotated[
         int | None,
-        typer.Option(
-            help="Symbols per channel.", rich_help_panel=NETWORK, show_default="20", min=2
-        ),
+        typer.Option(help="Symbols per channel.", rich_help_panel=NETWORK, show_default="5", min=2),
     ] = None,
     latent: Annotated[
         int | None,
@@ -86,7 +84,7 @@ def fit(
         typer.Option(
             help="Lengths of the segments, in time points.",
             rich_help_panel=NETWORK,
-            show_default="4,7",
+            show_default="4,16",
         ),
     ] = None,
     symbolizer: Annotated[
@@ -120,7 +118,7 @@ def fit(
         typer.Option(
             help="Most passes over the cases.",
             rich_help_panel=TRAINING,
-            show_default="200",
+            show_default="100",
             min=1,
         ),
     ] = None,

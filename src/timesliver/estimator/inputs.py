@@ -32,6 +32,11 @@ def read_labels(y: Any, n_cases: int) -> tuple[NDArray[Any], IntArray]:
     missing = [label is None or label != label for label in labels.tolist()]
     if any(missing):
         raise InvalidInputError(f"case {missing.index(True)} has no label; leave such cases out")
+    if labels.dtype.kind == "f" and np.isinf(labels).any():
+        raise InvalidInputError(
+            "Input y contains infinity or a value too large for dtype('float64'); labels must be "
+            "finite numbers or text"
+        )
     check_classification_targets(labels)
     try:
         classes, indices = np.unique(labels, return_inverse=True)

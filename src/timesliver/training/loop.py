@@ -69,7 +69,6 @@ class Settings:
     max_epochs: int
     batch_size: int
     patience: int
-    weight_decay: float = 0.0
     penalty_weight: float = 0.0
 
 
@@ -151,17 +150,12 @@ class _Run:
         self.network, self.cases, self.validation = network, cases, validation
         self.settings, self.penalised = settings, penalised
         self.generator = torch.Generator().manual_seed(seed)
-        self.optimizer = torch.optim.AdamW(
-            network.parameters(),
-            settings.learning_rate,
-            weight_decay=settings.weight_decay,
-            fused=True,
-        )
+        self.optimizer = torch.optim.Adam(network.parameters(), settings.learning_rate, fused=True)
         self.schedule = torch.optim.lr_scheduler.CosineAnnealingLR(
             self.optimizer, settings.max_epochs
         )
         self.result = Training()
-        self.best_weights: dict[str, Tensor] = {}
+        self.best_weights = self._weights()
 
     def epoch(self, number: int) -> Record:
         """Train one epoch, and keep its weights if they are the best so far."""
@@ -179,12 +173,13 @@ class _Run:
         record["best"] = score > self.result.best_score
         if record["best"]:
             self.result.best_epoch, self.result.best_score = number, score
-            self.best_weights = {
-                k: w.detach().clone() for k, w in self.network.state_dict().items()
-            }
+            self.best_weights = self._weights()
         record["seconds"] = time.perf_counter() - start
         self.result.history.append(record)
         return record
+
+    def _weights(self) -> dict[str, Tensor]:
+        return {k: w.detach().clone() for k, w in self.network.state_dict().items()}
 
     def _pass(self, number: int, weight: float) -> float:
         """Go once over the cases; return the mean loss."""
