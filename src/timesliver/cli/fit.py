@@ -185,6 +185,8 @@ def fit(
         _labels(tested, str(test))
         _check_like(data, tested)
 
+    from sklearn.exceptions import ConvergenceWarning
+
     from timesliver.classifier import TimeSliverClassifier
 
     given = {name: value for name, value in parameters.items() if value is not None}
@@ -196,7 +198,7 @@ def fit(
     seconds = time.perf_counter() - start
     interrupted = False
     for warning in caught:
-        interrupted |= "interrupted" in str(warning.message)
+        interrupted |= issubclass(warning.category, ConvergenceWarning)
         out.note(f"note: {warning.message}")
     model.save(output)
     _report(out, output, model, data, tested, seconds)
