@@ -182,6 +182,14 @@ def test_targets_of_an_explanation(model):
         model.explain(X[:4], target=[0, 1])
 
 
+def test_a_fit_that_fails_leaves_no_half_old_model():
+    again = small(max_epochs=1).fit(X, y)
+    with pytest.raises(InvalidInputError):
+        again.fit(X[:, [0, 0]], np.zeros(60))
+    with pytest.raises(NotFittedError):
+        again.predict(X)
+
+
 def test_validation_data(model):
     fitted = small().fit(X, y, validation_data=(X[:20], y[:20]))
     assert {"validation_accuracy", "validation_loss"} <= set(fitted.history_[0])
