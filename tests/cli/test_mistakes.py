@@ -50,7 +50,7 @@ def test_training_data(run, tmp_path, text, message):
         ("fit {train} --test {unlabelled}", MISTAKE, "has no labels"),
         ("fit {train} --test {two}", MISTAKE, "2 channels, the training series 1"),
         ("fit Wave", MISTAKE, "TIMESLIVER_DATA"),
-        ("fit", USAGE, "Missing argument 'TRAIN'"),
+        ("fit", USAGE, "Missing argument"),
         ("predict {folder}/none.safetensors {test}", MISTAKE, "make one with: timesliver fit"),
         ("predict {train} {test}", MISTAKE, "train.csv is not a whole safetensors file"),
         ("predict {model} {two}", MISTAKE, "2 channels, but the model was fitted on 1"),
