@@ -134,7 +134,8 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator, ABC):
         self
         """
         self._check_parameters()
-        vars(self).pop("network_", None)  # a fit that fails leaves no half-old model
+        if hasattr(self, "network_"):
+            del self.network_  # a fit that fails leaves no half-old model
         series = self._read(X, fitting=True)
         self.classes_, codes = read_labels(y, len(series))
         weight = case_weights(codes, self.classes_, sample_weight, self.class_weight)
