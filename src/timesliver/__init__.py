@@ -30,7 +30,7 @@ _HOME = {
     "TimeSliverNetwork": "network",
     "explain": "attribution",
 }
-_MODULES = ("datasets",)
+_MODULES = ("datasets", "metrics")
 
 
 def __getattr__(name: str) -> Any:

@@ -247,14 +247,13 @@ class TestData:
     def test_lists_known_sets(self, run, tmp_path, monkeypatch):
         np.savez(tmp_path / "Wave.npz", X_train=np.ones((2, 1, 3)), y_train=["a", "b"])
         monkeypatch.setenv("TIMESLIVER_DATA", str(tmp_path))
-        assert run("data").out == "Wave\n"
-        assert run("data", "--json").json == {"sets": ["Wave"]}
-        assert run("data", "wave").code == 0
-
-    def test_no_known_sets(self, run):
         result = run("data")
-        assert (result.code, result.out) == (0, "")
+        lines = [line.split() for line in result.out.splitlines()]
+        assert ["Wave", "local"] in lines
+        assert ["BasicMotions", "uea", "40", "40", "6", "100", "4"] in lines
         assert "TIMESLIVER_DATA" in result.err
+        assert {"Wave", "BasicMotions"} < set(run("data", "--json").json["sets"])
+        assert run("data", "wave").code == 0
 
 
 def test_demo(run, tmp_path, monkeypatch):

@@ -1,16 +1,15 @@
-import os
-
 import numpy as np
 import pytest
 
-from timesliver.datasets import load, names
+from timesliver.datasets import info, load, names
 from timesliver.errors import InvalidInputError, InvalidParameterError
 
 TS = "@classLabel true a b\n@data\n{}:a\n{}:b\n"
 
 
 @pytest.fixture
-def archive(tmp_path, monkeypatch):
+def archive(tmp_path_factory, tmp_path, monkeypatch):
+    monkeypatch.setenv("TIMESLIVER_CACHE", str(tmp_path_factory.mktemp("cache")))
     X = np.ones((2, 1, 3), dtype=np.float32)
     for folder in ("uea", "ucr/Wave", "Plain"):
         (tmp_path / folder).mkdir(parents=True)
@@ -25,12 +24,13 @@ def archive(tmp_path, monkeypatch):
 
 
 def test_names(archive):
-    assert names() == ["Motions", "Plain", "Wave"]
-
-
-def test_names_without_a_folder(monkeypatch):
-    monkeypatch.delenv("TIMESLIVER_DATA", raising=False)
-    assert names() == []
+    beside = set(names())
+    assert {"Motions", "Plain", "Wave"} < beside
+    assert len(beside) == len(names())
+    assert (info("motions").name, info("motions").source) == ("Motions", "local")
+    assert info("Motions").splits == ("train", "test")
+    np.savez(archive / "basicmotions.npz", X=np.ones((1, 1, 1)))
+    assert set(names()) == beside - {"BasicMotions"} | {"basicmotions"}
 
 
 def test_by_name(archive):
@@ -49,9 +49,9 @@ def test_by_path(archive):
 
 
 def test_unknown(archive, monkeypatch):
-    with pytest.raises(InvalidInputError, match=r"no set 'Motoins'.*did you mean Motions\?"):
+    with pytest.raises(InvalidInputError, match=r"no set 'Motoins'.*did you mean Motions"):
         load("Motoins")
-    with pytest.raises(InvalidInputError, match=r"no set 'qqq'.*3 sets are there"):
+    with pytest.raises(InvalidInputError, match=r"no set 'qqq'; list the known ones"):
         load("qqq")
     with pytest.raises(InvalidInputError, match="there is no file"):
         load("Motions.ts")
@@ -63,20 +63,43 @@ def test_unknown(archive, monkeypatch):
         load(archive / "uea")
     with pytest.raises(InvalidParameterError, match="split='valid' is unknown"):
         load("Motions", "valid")
+    with pytest.raises(InvalidParameterError, match="Motions has the parts train, test: split='va"):
+        load("Motions", "validation")
+    with pytest.raises(InvalidParameterError, match=r"Wave_TEST\.ts is a file: split='validation'"):
+        load(archive / "ucr/Wave/Wave_TEST.ts", "validation")
     monkeypatch.delenv("TIMESLIVER_DATA")
     with pytest.raises(InvalidInputError, match="TIMESLIVER_DATA"):
         load("Motions")
+
+
+def test_a_draw_from_a_set_at_hand(archive):
+    """FordA_paper: train and validation from the archive's train part, test from its test part."""
+    rng = np.random.default_rng(0)
+    sizes = {"train": 1200, "test": 400}
+    arrays = {
+        f"y_{part}": np.array(["-1", "1"])[rng.permutation(size) % 2]
+        for part, size in sizes.items()
+    }
+    arrays["X_train"] = np.arange(1200.0)[:, None, None]
+    arrays["X_test"] = -1 - np.arange(400.0)[:, None, None]
+    np.savez(archive / "ucr/FordA.npz", **arrays)
+    parts = {split: load("FordA_paper", split) for split in ("train", "validation", "test")}
+    assert [len(part) for part in parts.values()] == [853, 106, 119]
+    assert len(np.unique(np.concatenate([part.X.ravel() for part in parts.values()]))) == 1078
+    assert (parts["train"].X >= 0).all()
+    assert (parts["validation"].X >= 0).all()
+    assert (parts["test"].X < 0).all()
+    assert abs((parts["train"].y == "1").mean() - 0.5) < 0.01
+    assert parts["train"].name == "FordA_paper"
+    again, other = (load("FordA_paper", "test", seed=seed).X for seed in (0, 1))
+    np.testing.assert_array_equal(again, parts["test"].X)
+    assert not np.array_equal(other, again)
+    np.savez(archive / "ucr/FordA.npz", X_train=np.ones((9, 1, 2)), y_train=list("abcabcabc"))
+    with pytest.raises(InvalidInputError, match="from 9; check that the set is whole"):
+        load("FordA_paper")
 
 
 def test_a_folder_that_does_not_exist(monkeypatch):
     monkeypatch.setenv("TIMESLIVER_DATA", "/no/such/folder")
     with pytest.raises(InvalidInputError, match="'/no/such/folder', which is not a folder"):
         names()
-
-
-@pytest.mark.data
-@pytest.mark.skipif("TIMESLIVER_DATA" not in os.environ, reason="TIMESLIVER_DATA is not set")
-def test_the_real_archives():
-    assert load("BasicMotions").X.shape == (40, 6, 100)
-    assert load("ECG200", "test").y.shape == (100,)
-    assert load("MITBIH_PVC", "test").salient is not None

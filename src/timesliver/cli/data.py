@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["data", "describe"]
 
 MOST_CLASSES = 30
+LISTED = ("set", "source", "train", "validation", "test", "channels", "length", "classes")
 
 
 @command(
@@ -56,13 +56,11 @@ def data(
     output = Output(as_json, quiet)
     if name is None:
         names = datasets.names()
-        if not names:
-            output.note(
-                "No sets are known by name: let the environment variable TIMESLIVER_DATA point to "
-                f"a folder that holds some{_now()}. Files are described with: timesliver data FILE"
-            )
-        for one in names:
-            output.say(one)
+        output.table(map(_listed, names), header=LISTED)
+        output.note(
+            "Sets that are not at hand are downloaded when they are first used. More are found in "
+            "the folder that the environment variable TIMESLIVER_DATA gives."
+        )
         output.result(sets=names)
         return
     described = describe(datasets.load(name, split.value, label=parse_label(label)))
@@ -129,6 +127,16 @@ def _range(limits: list[float] | None) -> str:
     return "none observed" if limits is None else f"{limits[0]:.4g} to {limits[1]:.4g}"
 
 
-def _now() -> str:
-    folder = os.environ.get("TIMESLIVER_DATA")
-    return f" ({folder} holds none)" if folder else ""
+def _listed(name: str) -> tuple[Any, ...]:
+    from timesliver import datasets
+
+    known = datasets.info(name)
+    sizes = known.sizes or {}
+    return (
+        name,
+        known.source,
+        *(sizes.get(split) for split in ("train", "validation", "test")),
+        known.n_channels,
+        known.n_timepoints,
+        known.n_classes,
+    )

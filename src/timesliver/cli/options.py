@@ -32,9 +32,10 @@ __all__ = [
 
 
 class Split(StrEnum):
-    """The two parts of an archive's set."""
+    """The parts of a set; archives have two."""
 
     train = "train"
+    validation = "validation"
     test = "test"
 
 
@@ -174,7 +175,9 @@ Label = Annotated[
         show_default=False,
     ),
 ]
-SplitOption = Annotated[Split, typer.Option("--split", help="Which part of a set that has two.")]
+SplitOption = Annotated[
+    Split, typer.Option("--split", help="Which part of a set that has several.")
+]
 MethodOption = Annotated[
     Method, typer.Option("--method", help="The paper's scores, or additive shares of the logit.")
 ]

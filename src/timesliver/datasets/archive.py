@@ -1,52 +1,85 @@
-"""`load`: a data set by its name, from the folder that ``TIMESLIVER_DATA`` points to."""
+"""`load`: a data set by its name, from a folder of yours, the cache, the network or a generator."""
 
 from __future__ import annotations
 
-import difflib
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from timesliver.datasets.audio import load_animals
 from timesliver.datasets.dataset import Dataset
+from timesliver.datasets.download import download_archive
+from timesliver.datasets.eeg import load_sleep
+from timesliver.datasets.paper import load_paper_set
+from timesliver.datasets.places import archive_file, at_hand, from_cache, places_to_put
 from timesliver.datasets.reading import SUFFIXES, read
-from timesliver.errors import InvalidInputError, check_choice
+from timesliver.datasets.registry import Info, info, key, registered
+from timesliver.datasets.splits import at_random, take
+from timesliver.errors import InvalidInputError, check_choice, check_count
 
 __all__ = ["load", "names"]
 
-VARIABLE = "TIMESLIVER_DATA"
-FOLDERS = ("uea", "ucr", "localised", "")
-ARCHIVE_SUFFIXES = (".ts", ".tsv", ".txt", ".arff")
-
 
 def load(
-    name: str | os.PathLike[str], split: str = "train", *, label: str | None = "auto"
+    name: str | os.PathLike[str],
+    split: str = "train",
+    *,
+    label: str | None = "auto",
+    seed: int = 0,
 ) -> Dataset:
     """Load a data set by its name, or from a file.
 
     Names are looked up in the folder that the environment variable ``TIMESLIVER_DATA`` gives, and
     in its folders ``uea``, ``ucr`` and ``localised``: ``NAME.npz``, or a folder of the archive's
-    files, ``NAME/NAME_TRAIN.ts`` (or ``.tsv``, ``.txt``, ``.arff``).
+    files, ``NAME/NAME_TRAIN.ts`` (or ``.tsv``, ``.txt``, ``.arff``). What is not there is taken
+    from the cache (``TIMESLIVER_CACHE``, else the system's place for caches), or downloaded into
+    it. `info` tells what is known of a set beforehand.
+
+    =======================  ==================================================================
+    any UEA or UCR name      the archive's own parts "train" and "test"
+    ``FordA_paper``          853/106/119 cases drawn by class: "train" and "validation" from the
+                             archive's train part, "test" from its test part
+    ``ESC50_animals``        animal sounds, MFCC; ESC-50's folds 1 to 3, 4 and 5, but no
+                             recording in two parts
+    ``ESC50_animals_paper``  the same clips, 280/60/60 drawn at random by class
+    ``SleepEDF``             sleep stages of 20 subjects, no subject in two parts, balanced
+    ``SleepEDF_SC4001E0``    one night of them, split by blocks of ten minutes
+    ``MITBIH_PVC``           heart beats with marked moments, no patient in two parts
+    ``freqsum``, ...         the paper's synthetic sets (`make_freqsum`, ...), in its sizes
+    =======================  ==================================================================
 
     Parameters
     ----------
     name : str or path
-        Name of a set (upper and lower case are alike), a file that `read` knows, or a folder of
-        the archive's files.
-    split : "train" or "test", default="train"
-        Which part, where there are two. A file with one part is read as it is.
+        Name of a set (upper and lower case, - and _ are alike), a file that `read` knows, or a
+        folder of the archive's files.
+    split : "train", "validation" or "test", default="train"
+        Which part. Archives and files have no validation part; a file with one part is read as it
+        is.
     label : str or None, default="auto"
         The column with the labels, as in `read`; for files only.
+    seed : int, default=0
+        Seed of sets that are generated, drawn or split at random; the others ignore it. All parts
+        of a set must be loaded with the same seed.
 
     Returns
     -------
     Dataset
+
+    Examples
+    --------
+    >>> load("lowvar", "test")
+    Dataset('LowVar', n_cases=1000, n_channels=2, n_timepoints=200, n_classes=4)
     """
-    check_choice("split", split, ("train", "test"))
+    check_count("seed", seed, least=0)
+    check_choice("split", split, ("train", "validation", "test"))
     path = Path(name)
     if path.is_file():
+        check_choice(f"{path.name} is a file: split", split, ("train", "test"))
         return read(path, split=split, label=label)
     if path.is_dir():
-        file = _archive_file(path, path.resolve().name, split)
+        file = archive_file(path, path.resolve().name, split)
         if file is None:
             raise InvalidInputError(
                 f"the folder {path} holds no {path.resolve().name}_{split.upper()}.ts (nor .tsv, "
@@ -55,69 +88,76 @@ def load(
         return read(file, split=split, label=label)
     if path.suffix.lower() in SUFFIXES or len(path.parts) > 1:
         raise InvalidInputError(f"there is no file {path}; check the name and folder")
-    places = _places()
-    known = {known.lower(): known for known in places}
-    found = known.get(str(name).lower())
-    if found is None:
-        raise InvalidInputError(_unknown(str(name), list(places)))
-    place = places[found]
-    if place.is_dir():
-        file = _archive_file(place, found, split)
-        if file is None:
-            raise InvalidInputError(f"the set {found} has no {split} part in {place}")
-        place = file
-    return replace(read(place, split=split), name=found)
+    places = at_hand()
+    found = {key(one): one for one in places}.get(key(str(name)))
+    if found is not None:
+        return _from_place(found, places[found], split)
+    known = info(str(name))
+    _check_split(known.name, split, known.splits)
+    loaded = LOADERS[known.source](known, split, seed)
+    return loaded if known.source == "synthetic" else replace(loaded, name=known.name)
 
 
 def names() -> list[str]:
-    """Return the names of the sets in the folder that ``TIMESLIVER_DATA`` points to.
+    """Return the names of known sets: those at hand, and those that `load` can get or generate.
+
+    With aeon installed, `load` knows all other names of the UEA and UCR archives too.
 
     Examples
     --------
-    >>> "a name that no set has" in names()
-    False
+    >>> "BasicMotions" in names(), "freqsum" in names(), "a name that no set has" in names()
+    (True, True, False)
     """
-    return sorted(_places(), key=str.lower)
+    known = {one: found.name for one, found in registered().items()}
+    return sorted({**known, **{key(one): one for one in at_hand()}}.values(), key=str.lower)
 
 
-def _places() -> dict[str, Path]:
-    """Map each name to its ``.npz`` file or folder."""
-    root = os.environ.get(VARIABLE)
-    if not root:
-        return {}
-    if not Path(root).is_dir():
-        raise InvalidInputError(f"{VARIABLE} is set to {root!r}, which is not a folder")
-    places: dict[str, Path] = {}
-    for folder in FOLDERS:
-        if not (Path(root) / folder).is_dir():
-            continue
-        for place in sorted((Path(root) / folder).iterdir()):
-            if place.suffix == ".npz":
-                places.setdefault(place.stem, place)
-            elif place.is_dir() and any(
-                _archive_file(place, place.name, split) for split in ("train", "test")
-            ):
-                places.setdefault(place.name, place)
-    return places
+def _load_archive(known: Info, split: str, seed: int) -> Dataset:
+    if known.name in DRAWN:
+        whole = load(DRAWN[known.name], "test" if split == "test" else "train")
+        if whole.y is None:
+            raise InvalidInputError(f"the set {whole.name} has no labels, so none can be drawn by")
+        sizes = {part: size or 0 for part, size in (known.sizes or {}).items()}
+        test = {"test": sizes.pop("test")}
+        cases = at_random(whole.y, test if split == "test" else sizes, seed)[split]
+        return take(whole, cases, known.name)
+    return _from_place(known.name, download_archive(known), split)
 
 
-def _archive_file(folder: Path, name: str, split: str) -> Path | None:
-    files = (folder / f"{name}_{split.upper()}{suffix}" for suffix in ARCHIVE_SUFFIXES)
-    return next((file for file in files if file.is_file()), None)
-
-
-def _unknown(name: str, known: list[str]) -> str:
-    if not os.environ.get(VARIABLE):
-        return (
-            f"there is no file {name!r}, and sets cannot be found by name before the environment "
-            f"variable {VARIABLE} gives the folder that holds them"
-        )
-    lowered = {one.lower(): one for one in known}
-    close = [lowered[one] for one in difflib.get_close_matches(name.lower(), lowered, n=3)]
-    root = os.environ[VARIABLE]
-    meant = (
-        f"did you mean {' or '.join(close)}?"
-        if close
-        else f"{len(known)} sets are there: list them with timesliver data, or datasets.names()"
+def _load_localised(known: Info, split: str, seed: int) -> Dataset:  # noqa: ARG001
+    raise InvalidInputError(
+        f"the set {known.name} is prepared beforehand and cannot be downloaded; put the file at "
+        f"{places_to_put(f'localised/{known.name}.npz')}, with the arrays X_train, y_train, "
+        f"salient_train, X_test, y_test, salient_test"
     )
-    return f"there is no file and no set {name!r} in {root}; {meant}"
+
+
+def _load_synthetic(known: Info, split: str, seed: int) -> Dataset:
+    return load_paper_set(known.name, split, seed)
+
+
+DRAWN = {"FordA_paper": "FordA"}
+LOADERS: dict[str, Callable[[Info, str, int], Dataset]] = {
+    "uea": _load_archive,
+    "ucr": _load_archive,
+    "audio": load_animals,
+    "eeg": load_sleep,
+    "localised": _load_localised,
+    "synthetic": _load_synthetic,
+}
+
+
+def _from_place(name: str, place: Path, split: str) -> Dataset:
+    """Read a part of a set from its ``.npz`` file, or the folder of the archive's files."""
+    _check_split(name, split, ("train", "test"))
+    if place.is_dir():
+        file = archive_file(place, place.name, split)
+        if file is None:
+            raise InvalidInputError(f"the set {name} has no {split} part in {place}")
+        place = file
+    with from_cache(place):
+        return replace(read(place, split=split), name=name)
+
+
+def _check_split(name: str, split: str, splits: tuple[str, ...]) -> None:
+    check_choice(f"the set {name} has the parts {', '.join(splits)}: split", split, splits)
