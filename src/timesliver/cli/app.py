@@ -25,8 +25,9 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="A data set is a file (.ts, .tsv, .txt, .arff, .npz, .npy, .csv), or the name of a set "
-    "in the folder that the environment variable TIMESLIVER_DATA points to.\n\n"
+    epilog="A data set is a file (.ts, .tsv, .txt, .arff, .npz, .npy, .csv), or the name of a "
+    "known set ('timesliver data' lists them), also of one in the folder that the environment variable "
+    "TIMESLIVER_DATA points to.\n\n"
     "Start with: timesliver demo\n\nEach command has its own help: timesliver fit --help",
 )
 
