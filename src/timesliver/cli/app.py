@@ -26,8 +26,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="A data set is a file (.ts, .tsv, .txt, .arff, .npz, .npy, .csv), or the name of a "
-    "known set ('timesliver data' lists them), also of one in the folder that the environment variable "
-    "TIMESLIVER_DATA points to.\n\n"
+    "known set ('timesliver data' lists them), also of one in the folder that the environment "
+    "variable TIMESLIVER_DATA points to.\n\n"
     "Start with: timesliver demo\n\nEach command has its own help: timesliver fit --help",
 )
 
