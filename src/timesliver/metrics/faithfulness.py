@@ -7,7 +7,7 @@ those that stay: the model's reaction is then more than the loss of that point.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -105,8 +105,8 @@ class PerturbationCurve:
     """
 
     percents: FloatArray
-    outputs: FloatArray
-    unchanged: FloatArray
+    outputs: FloatArray = field(repr=False)
+    unchanged: FloatArray = field(repr=False)
 
     @property
     def mean(self) -> FloatArray:
