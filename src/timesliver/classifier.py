@@ -23,9 +23,6 @@ from timesliver.typing import IntArray, JSONDict
 
 __all__ = ["TimeSliverClassifier"]
 
-# Standardised values are cut off here: 32-bit numbers and their squares stay finite.
-_LARGEST = 1e4
-
 
 class TimeSliverClassifier(SeriesClassifier):
     """Classify time series, and say which moments and channels decided.
@@ -178,7 +175,7 @@ class TimeSliverClassifier(SeriesClassifier):
     def _batch(self, series: PaddedSeries) -> Batch:
         series = series.padded_to(max(self.segment_sizes))
         codes = self.symbolizer_.transform(series)
-        values = series.standardized(self.mean_, self.scale_, _LARGEST)
+        values = series.standardized(self.mean_, self.scale_)
         series = PaddedSeries(values, series.observed, series.lengths)
         separate = self.channels != "mixed"
         return Batch.prepare(series, codes, self.symbolizer_.n_symbols, separate)

@@ -104,9 +104,12 @@ class PaddedSeries:
         return mean, scale
 
     def standardized(
-        self, mean: NDArray[np.float64], scale: NDArray[np.float64], largest: float
+        self, mean: NDArray[np.float64], scale: NDArray[np.float64], largest: float = 1e4
     ) -> NDArray[np.float64]:
-        """Return ``(values - mean) / scale`` of each channel within +-largest, 0 if unobserved."""
+        """Return ``(values - mean) / scale`` of each channel within +-largest, 0 if unobserved.
+
+        By default 32-bit numbers and their squares stay finite.
+        """
         with np.errstate(over="ignore"):
             z = (self.values - mean[:, None]) / scale[:, None]
         np.clip(z, -largest, largest, out=z)

@@ -1,0 +1,179 @@
+"""What all backbones share: the batch they take, their way to logits, and their estimator."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from timesliver.backbones.layers import mean_over_time, seeded
+from timesliver.errors import InvalidInputError
+from timesliver.estimator import SeriesClassifier
+from timesliver.series import PaddedSeries
+from timesliver.training import Cases, Training
+from timesliver.typing import JSONDict
+
+__all__ = ["BackboneClassifier", "BackboneNetwork", "SeriesBatch"]
+
+
+@dataclass(frozen=True)
+class SeriesBatch:
+    """Series as a backbone takes them.
+
+    Attributes
+    ----------
+    values : float tensor of shape (B, v, L)
+        The standardised series, 0 where nothing was observed.
+    lengths : int64 tensor of shape (B,)
+        Number of time points of each case, without its padding.
+    """
+
+    values: Tensor
+    lengths: Tensor
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __getitem__(self, cases: Any) -> SeriesBatch:
+        return SeriesBatch(self.values[cases], self.lengths[cases])
+
+    def to(self, device: torch.device | str) -> SeriesBatch:
+        """Move everything to a device."""
+        return SeriesBatch(self.values.to(device), self.lengths.to(device))
+
+    def split(self, numbers_per_case: int, budget: int = 1 << 23) -> Iterator[SeriesBatch]:
+        """Cut into batches of equal size for which that many numbers per case fit the budget."""
+        most = max(1, budget // numbers_per_case)
+        step = math.ceil(len(self) / math.ceil(len(self) / most))
+        for start in range(0, len(self), step):
+            yield self[start : start + step]
+
+
+class BackboneNetwork(nn.Module, ABC):
+    """A network that turns series into features over time, and their mean into logits.
+
+    Subclasses set `n_channels` and `head`, and define `features`.
+    """
+
+    n_channels: int
+    head: nn.Module
+
+    @abstractmethod
+    def features(self, batch: SeriesBatch) -> tuple[Tensor, Tensor]:
+        """Return the last features, shape (B, width, T), and how many of T belong to each case."""
+
+    @abstractmethod
+    def numbers_per_case(self, n_timepoints: int) -> int:
+        """Return the size of the intermediate arrays of one case."""
+
+    def forward(self, batch: SeriesBatch) -> Tensor:
+        """Return the logits, shape (B, C)."""
+        self._check(batch)
+        logits: Tensor = self.head(mean_over_time(*self.features(batch)))
+        return logits
+
+    @torch.no_grad()
+    def infer(self, batch: SeriesBatch) -> Tensor:
+        """Return the logits of any number of cases in bounded memory."""
+        parts = batch.split(self.numbers_per_case(batch.values.shape[2]))
+        return torch.cat([self(part) for part in parts])
+
+    def _check(self, batch: SeriesBatch) -> None:
+        if batch.values.ndim != 3 or batch.values.shape[1] != self.n_channels:
+            raise InvalidInputError(
+                f"the network was made for series of shape (n_cases, {self.n_channels}, "
+                f"n_timepoints), got shape {tuple(batch.values.shape)}; give the same channels"
+            )
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class BackboneClassifier(SeriesClassifier):
+    """A classifier of series whose network sees the standardised values.
+
+    Every channel is standardised with the mean and deviation of the training series. Points that
+    are missing or past the end of a case are 0.
+
+    Parameters
+    ----------
+    learning_rate : float
+        Adam's step size; it falls to zero along half a cosine over `max_epochs`.
+    max_epochs : int
+        Most passes over the training cases.
+    batch_size : int
+        Most cases per step.
+    patience : int
+        Epochs without a better validation result before training stops.
+    validation_fraction : float
+        Share of the training cases, from every class, by which the best epoch is chosen. If that
+        is fewer than ten cases, all cases train and the lowest training loss decides.
+    class_weight : dict, "balanced" or None
+        How much the cases of each class count.
+    device : str
+        "auto" is a GPU if there is one, else the CPU.
+    n_jobs : int or None
+        Number of threads; None leaves torch's setting, -1 takes all cores.
+    random_state : int, numpy generator or None
+        Makes the result repeatable; global random states are neither used nor changed.
+    verbose : int
+        1 shows a progress bar.
+    callbacks : list of Callback or functions, or None
+        Called with the record of each epoch.
+    """
+
+    learning_rate: float = 1e-3
+    max_epochs: int = 100
+    batch_size: int = 64
+    patience: int = 15
+    validation_fraction: float = 0.1
+    class_weight: Any = None
+    device: str = "auto"
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+    callbacks: Any = None
+
+    @abstractmethod
+    def _network(self, seed: int) -> BackboneNetwork:
+        """Make the network for the data that were read, with the initial weights of a seed."""
+
+    def _learn_input(self, series: PaddedSeries) -> None:
+        self.mean_, self.scale_ = series.moments()
+
+    def _batch(self, series: PaddedSeries) -> Any:
+        series = series.padded_to(2)  # of a single point, batch normalisation finds no spread
+        values = series.standardized(self.mean_, self.scale_).astype(np.float32)
+        return SeriesBatch(torch.from_numpy(values), torch.from_numpy(series.lengths))
+
+    def _networks(self, seed: int, can_choose: bool) -> Iterator[BackboneNetwork]:  # noqa: ARG002
+        yield self._network(seed)
+
+    def _train(self, network: Any, cases: Cases, validation: Cases | None, **how: Any) -> Training:
+        with seeded(how["seed"], cases.y.device):  # dropout draws from torch's own state
+            return super()._train(network, cases, validation, **how)
+
+    def _state(self) -> tuple[dict[str, NDArray[Any]], JSONDict]:
+        return {"mean": self.mean_, "scale": self.scale_}, {}
+
+    def _restore(self, arrays: dict[str, NDArray[Any]], description: JSONDict) -> BackboneNetwork:
+        for name, value in self.get_params(deep=False).items():
+            if isinstance(value, list):  # a file knows no tuples
+                setattr(self, name, tuple(value))
+        self._restore_input(arrays, description)
+        return self._network(seed=0)
+
+    def _restore_input(
+        self,
+        arrays: dict[str, NDArray[Any]],
+        description: JSONDict,  # noqa: ARG002
+    ) -> None:
+        """Take what `_learn_input` had learned."""
+        self.mean_, self.scale_ = arrays["mean"], arrays["scale"]
+        if (self.mean_.shape, self.scale_.shape) != ((self.n_channels_,),) * 2:
+            raise ValueError(f"{self.n_channels_} channels, but scales of {self.scale_.shape}")

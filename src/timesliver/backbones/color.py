@@ -1,0 +1,174 @@
+"""COLOR (2025): which symbols occur in a segment, times what the segment looks like, then an MLP.
+
+It was made for sequences of monomers; here the symbols of SAX take their place. A = n * v symbols
+in all, kappa = L - m + 1 segments of m points, q latent columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from timesliver.backbones.base import BackboneClassifier, BackboneNetwork, SeriesBatch
+from timesliver.backbones.layers import check_widths, inside, mlp, seeded
+from timesliver.errors import InvalidParameterError, check_count
+from timesliver.network.segments import sinusoid
+from timesliver.series import PaddedSeries
+from timesliver.symbols import create, from_state
+from timesliver.typing import JSONDict
+
+__all__ = ["COLOR", "COLORNetwork"]
+
+
+class COLORNetwork(BackboneNetwork):
+    """``P = D^T Q`` and an MLP; the values of its batches are symbols 1..n, 0 for none."""
+
+    def __init__(
+        self,
+        n_channels: int,
+        n_classes: int,
+        n_symbols: int = 20,
+        latent_dim: int = 20,
+        widths: Sequence[int] = (16, 32),
+        kernel_sizes: Sequence[int] = (2, 2, 2),
+        positional_encoding: bool = True,
+        head: Sequence[int] = (32, 8),
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        check_count("n_symbols", n_symbols, 2)
+        check_count("latent_dim", latent_dim, 1)
+        widths = (*check_widths("widths", widths, 0), latent_dim)
+        self.kernel_sizes = check_widths("kernel_sizes", kernel_sizes)
+        if len(widths) != len(self.kernel_sizes):
+            raise InvalidParameterError(
+                f"kernel_sizes={self.kernel_sizes} must have one entry for each of widths="
+                f"{widths[:-1]} and one for latent_dim"
+            )
+        self.n_channels, self.n_symbols = n_channels, n_symbols
+        self.positional_encoding = positional_encoding
+        self.span = 1 + sum(size - 1 for size in self.kernel_sizes)
+        n_rows = n_channels * n_symbols
+        self._numbers = max(*widths, 2 * n_rows)
+        with seeded(seed):
+            self.convolutions = nn.ModuleList(
+                nn.Conv1d(n_in, n_out, size)
+                for n_in, n_out, size in zip(
+                    (n_rows, *widths), widths, self.kernel_sizes, strict=False
+                )
+            )
+            self.relus = nn.ModuleList(nn.ReLU() for _ in widths[1:])
+            self.norm = nn.LayerNorm(latent_dim)
+            self.head = mlp(n_rows * latent_dim, check_widths("head", head, 0), n_classes)
+
+    def encode(self, batch: SeriesBatch) -> tuple[Tensor, Tensor]:
+        """Return D, shape (B, kappa, A), and Q, (B, kappa, q); D is 0 past the end of a case."""
+        self._check(batch)
+        symbols = torch.arange(1, self.n_symbols + 1, device=batch.values.device)[:, None]
+        one_hot = (batch.values[:, :, None] == symbols).float().flatten(1, 2)  # (B, A, L)
+        one_hot = F.pad(one_hot, (0, max(0, self.span - one_hot.shape[2])))
+        x = one_hot
+        if self.positional_encoding:
+            x = x + sinusoid(x.shape[2], x.shape[1], x).T
+        for layer, convolution in enumerate(self.convolutions):
+            x = convolution(x if layer == 0 else self.relus[layer - 1](x))
+        Q = self.norm(x.transpose(1, 2))
+        D = one_hot
+        for size in self.kernel_sizes:
+            D = F.avg_pool1d(D, size, 1)
+        D = D * inside(self.n_segments(batch.lengths), D.shape[2])
+        D = D * (math.prod(self.kernel_sizes) / batch.lengths[:, None, None])
+        return D.transpose(1, 2), Q
+
+    def classify(self, P: Tensor) -> Tensor:
+        """Return the logits, shape (B, C), from P of shape (B, A, q)."""
+        logits: Tensor = self.head(P.flatten(1))
+        return logits
+
+    def forward(self, batch: SeriesBatch) -> Tensor:
+        """Return the logits, shape (B, C)."""
+        D, Q = self.encode(batch)
+        return self.classify(D.transpose(1, 2) @ Q)
+
+    def features(self, batch: SeriesBatch) -> tuple[Tensor, Tensor]:
+        """Return Q, shape (B, q, kappa), and how many segments belong to each case."""
+        return self.encode(batch)[1].transpose(1, 2), self.n_segments(batch.lengths)
+
+    def n_segments(self, lengths: Tensor) -> Tensor:
+        """Return kappa for series of these lengths; one, if shorter than a segment."""
+        return (lengths - self.span + 1).clamp(min=1)
+
+    def numbers_per_case(self, n_timepoints: int) -> int:
+        """Return the size of the intermediate arrays of one case."""
+        return n_timepoints * self._numbers
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class COLOR(BackboneClassifier):
+    """Classify series by their symbols with the network of COLOR (2025).
+
+    Training parameters are those of `BackboneClassifier`.
+
+    Parameters
+    ----------
+    n_bins : int
+        Number of symbols per channel.
+    latent_dim : int
+        Length of the vector that describes a segment.
+    widths : sequence of int
+        Filters of the convolutions before the last, which has `latent_dim`.
+    kernel_sizes : sequence of int
+        Points that each convolution spans.
+    positional_encoding : bool
+        Whether the convolutions are told where in the series they are.
+    head : sequence of int
+        Hidden layers between P and the logits.
+    """
+
+    n_bins: int = 20
+    latent_dim: int = 20
+    widths: Sequence[int] = (16, 32)
+    kernel_sizes: Sequence[int] = (2, 2, 2)
+    positional_encoding: bool = True
+    head: Sequence[int] = (32, 8)
+    max_epochs: int = 300
+    batch_size: int = 256
+    patience: int = 40
+
+    def _learn_input(self, series: PaddedSeries) -> None:
+        self.symbolizer_ = create("sax", self.n_bins).fit(series)
+
+    def _batch(self, series: PaddedSeries) -> Any:
+        codes = self.symbolizer_.transform(series).astype(np.float32)
+        codes *= series.observed
+        return SeriesBatch(torch.from_numpy(codes), torch.from_numpy(series.lengths))
+
+    def _state(self) -> tuple[dict[str, NDArray[Any]], JSONDict]:
+        symbols, learned = self.symbolizer_.state()
+        return learned, {"symbols": symbols}
+
+    def _restore_input(self, arrays: dict[str, NDArray[Any]], description: JSONDict) -> None:
+        self.symbolizer_ = from_state(description["symbols"], arrays)
+        if self.symbolizer_.n_channels_ != self.n_channels_:
+            raise ValueError(f"{self.n_channels_} channels, but symbols of another number")
+
+    def _network(self, seed: int) -> COLORNetwork:
+        return COLORNetwork(
+            self.n_channels_,
+            len(self.classes_),
+            self.symbolizer_.n_symbols,
+            self.latent_dim,
+            self.widths,
+            self.kernel_sizes,
+            self.positional_encoding,
+            self.head,
+            seed,
+        )

@@ -1,0 +1,118 @@
+"""The Inception network of Ismail Fawaz et al. (2020): kernels of several sizes side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from timesliver.backbones.base import BackboneClassifier, BackboneNetwork, SeriesBatch
+from timesliver.backbones.layers import BatchNorm, Convolution, check_widths, inside, seeded
+from timesliver.errors import check_count
+
+__all__ = ["InceptionTime", "InceptionTimeNetwork"]
+
+_RESIDUAL = 3  # modules between one shortcut and the next
+
+
+class _Inception(nn.Module):
+    """Convolutions of several sizes and a pooled branch, put side by side and normalised."""
+
+    def __init__(self, n_in: int, width: int, kernel_sizes: Sequence[int]) -> None:
+        super().__init__()
+        self.bottleneck = nn.Conv1d(n_in, width, 1, bias=False) if n_in > 1 else nn.Identity()
+        n_branch = width if n_in > 1 else 1
+        self.branches = nn.ModuleList(
+            nn.Sequential(
+                nn.ConstantPad1d(((size - 1) // 2, size // 2), 0.0),
+                nn.Conv1d(n_branch, width, size, bias=False),
+            )
+            for size in kernel_sizes
+        )
+        self.pooled = nn.Sequential(
+            nn.ConstantPad1d(1, 0.0), nn.MaxPool1d(3, 1), nn.Conv1d(n_in, width, 1, bias=False)
+        )
+        self.norm = BatchNorm(width * (len(kernel_sizes) + 1))
+        self.relu = nn.ReLU()
+
+    def forward(self, x: Tensor, within: Tensor) -> Tensor:
+        """Return (B, width * branches, L)."""
+        narrow = self.bottleneck(x)
+        branches = [branch(narrow) for branch in self.branches]
+        y: Tensor = self.relu(self.norm(torch.cat([*branches, self.pooled(x)], 1), within))
+        return y
+
+
+class InceptionTimeNetwork(BackboneNetwork):
+    """Inception modules with shortcuts; see `InceptionTime`."""
+
+    def __init__(
+        self,
+        n_channels: int,
+        n_classes: int,
+        width: int = 32,
+        kernel_sizes: Sequence[int] = (40, 20, 10),
+        depth: int = 6,
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        check_count("width", width, 1)
+        check_count("depth", depth, 1)
+        kernel_sizes = check_widths("kernel_sizes", kernel_sizes)
+        self.n_channels = n_channels
+        self._total = total = width * (len(kernel_sizes) + 1)
+        with seeded(seed):
+            self.inceptions = nn.ModuleList(
+                _Inception(n_channels if layer == 0 else total, width, kernel_sizes)
+                for layer in range(depth)
+            )
+            self.shortcuts = nn.ModuleList(
+                Convolution(n_channels if block == 0 else total, total, 1, relu=False)
+                for block in range(depth // _RESIDUAL)
+            )
+            self.relus = nn.ModuleList(nn.ReLU() for _ in self.shortcuts)
+            self.head = nn.Linear(total, n_classes)
+
+    def features(self, batch: SeriesBatch) -> tuple[Tensor, Tensor]:
+        """Return the last features, (B, width, T), and how many of T belong to each case."""
+        x = start = batch.values
+        within = inside(batch.lengths, x.shape[2])
+        for layer, module in enumerate(self.inceptions):
+            x = module(x, within)  # (B, total, L)
+            if (layer + 1) % _RESIDUAL == 0:
+                block = layer // _RESIDUAL
+                x = start = self.relus[block](x + self.shortcuts[block](start, within))
+        return x, batch.lengths
+
+    def numbers_per_case(self, n_timepoints: int) -> int:
+        """Return the size of the intermediate arrays of one case."""
+        return 3 * n_timepoints * self._total
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class InceptionTime(BackboneClassifier):
+    """Classify series with the Inception network of Ismail Fawaz et al. (2020).
+
+    This is one network; the paper averages the probabilities of five with other initial weights.
+    Training parameters are those of `BackboneClassifier`.
+
+    Parameters
+    ----------
+    width : int
+        Filters of each branch of a module.
+    kernel_sizes : sequence of int
+        Points that the filters of the branches span.
+    depth : int
+        Number of modules; every third is followed by a shortcut.
+    """
+
+    width: int = 32
+    kernel_sizes: Sequence[int] = (40, 20, 10)
+    depth: int = 6
+
+    def _network(self, seed: int) -> InceptionTimeNetwork:
+        return InceptionTimeNetwork(
+            self.n_channels_, len(self.classes_), self.width, self.kernel_sizes, self.depth, seed
+        )

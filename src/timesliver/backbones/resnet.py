@@ -1,0 +1,96 @@
+"""The residual network of Wang, Yan and Oates (2017)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from timesliver.backbones.base import BackboneClassifier, BackboneNetwork, SeriesBatch
+from timesliver.backbones.layers import Convolution, check_widths, inside, seeded
+
+__all__ = ["ResNet", "ResNetNetwork"]
+
+
+class _Block(nn.Module):
+    """Convolutions whose result is added to their input, both normalised."""
+
+    def __init__(self, n_in: int, n_out: int, kernel_sizes: Sequence[int]) -> None:
+        super().__init__()
+        last = len(kernel_sizes) - 1
+        self.convolutions = nn.ModuleList(
+            Convolution(n_in if layer == 0 else n_out, n_out, size, relu=layer < last)
+            for layer, size in enumerate(kernel_sizes)
+        )
+        self.shortcut = Convolution(n_in, n_out, 1, relu=False)
+        if n_in == n_out:
+            self.shortcut.conv = nn.Identity()  # type: ignore[assignment]
+        self.relu = nn.ReLU()
+
+    def forward(self, x: Tensor, within: Tensor) -> Tensor:
+        """Return (B, n_out, L)."""
+        y = x
+        for convolution in self.convolutions:
+            y = convolution(y, within)
+        total: Tensor = self.relu(y + self.shortcut(x, within))
+        return total
+
+
+class ResNetNetwork(BackboneNetwork):
+    """Residual blocks of convolutions; see `ResNet`."""
+
+    def __init__(
+        self,
+        n_channels: int,
+        n_classes: int,
+        widths: Sequence[int] = (64, 128, 128),
+        kernel_sizes: Sequence[int] = (8, 5, 3),
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        widths = check_widths("widths", widths)
+        kernel_sizes = check_widths("kernel_sizes", kernel_sizes)
+        self.n_channels = n_channels
+        self._widest = max(widths)
+        with seeded(seed):
+            self.blocks = nn.ModuleList(
+                _Block(n_in, n_out, kernel_sizes)
+                for n_in, n_out in zip((n_channels, *widths), widths, strict=False)
+            )
+            self.head = nn.Linear(widths[-1], n_classes)
+
+    def features(self, batch: SeriesBatch) -> tuple[Tensor, Tensor]:
+        """Return the last features, (B, width, T), and how many of T belong to each case."""
+        x = batch.values
+        within = inside(batch.lengths, x.shape[2])
+        for block in self.blocks:
+            x = block(x, within)  # (B, width, L)
+        return x, batch.lengths
+
+    def numbers_per_case(self, n_timepoints: int) -> int:
+        """Return the size of the intermediate arrays of one case."""
+        return 2 * n_timepoints * self._widest
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ResNet(BackboneClassifier):
+    """Classify series with the residual network of Wang, Yan and Oates (2017).
+
+    Training parameters are those of `BackboneClassifier`.
+
+    Parameters
+    ----------
+    widths : sequence of int
+        Filters of each block.
+    kernel_sizes : sequence of int
+        Points that the successive convolutions of a block span.
+    """
+
+    widths: Sequence[int] = (64, 128, 128)
+    kernel_sizes: Sequence[int] = (8, 5, 3)
+
+    def _network(self, seed: int) -> ResNetNetwork:
+        return ResNetNetwork(
+            self.n_channels_, len(self.classes_), self.widths, self.kernel_sizes, seed
+        )
