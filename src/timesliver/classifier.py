@@ -9,7 +9,6 @@ from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import softmax
 from torch import Tensor
 
 from timesliver.attribution import Attribution, explain, join
@@ -279,15 +278,12 @@ class TimeSliverClassifier(SeriesClassifier):
             chosen = wanted[cases] if isinstance(wanted, np.ndarray) else wanted
             found = explain(self.network_, batch, chosen, method, self.classes_, **options)
             shown = np.where(part.observed, part.values, np.nan).astype(np.float32)
-            logits = self.network_.infer(batch).cpu().numpy()
-            probabilities = softmax(logits.astype(np.float64), axis=1)
             return [
                 replace(
                     scores,
                     positive_by_channel=scores.positive_by_channel[..., : part.n_timepoints],
                     negative_by_channel=scores.negative_by_channel[..., : part.n_timepoints],
                     series=shown,
-                    probabilities=probabilities,
                 )
                 for scores in (found if isinstance(found, list) else [found])
             ]

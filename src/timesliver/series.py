@@ -6,6 +6,7 @@ point has the value 0 and *no symbol*.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ from scipy.sparse import issparse
 from timesliver.errors import InvalidInputError, InvalidTypeError
 from timesliver.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["PaddedSeries", "as_series"]
+__all__ = ["PaddedSeries", "as_series", "equal_slices"]
 
 
 @dataclass(frozen=True)
@@ -174,6 +175,19 @@ def as_series(X: Any) -> PaddedSeries:
     if not observed.all():
         values = np.where(observed, values, 0)
     return PaddedSeries(values, observed, lengths)
+
+
+def equal_slices(n_cases: int, numbers_per_case: int, budget: int) -> list[slice]:
+    """Cut cases into parts of equal size for which that many numbers per case fit the budget.
+
+    Examples
+    --------
+    >>> equal_slices(5, numbers_per_case=10, budget=45)
+    [slice(0, 3, None), slice(3, 6, None)]
+    """
+    most = max(1, budget // numbers_per_case)
+    step = math.ceil(n_cases / math.ceil(n_cases / most))
+    return [slice(start, start + step) for start in range(0, n_cases, step)]
 
 
 def _numeric(X: Any, what: str) -> FloatArray:

@@ -107,7 +107,8 @@ def explain(
         parts.append(_explain_part(network, part, rows, method, options))
         start += len(part)
     joined = [torch.cat(tensors).cpu().numpy() for tensors in zip(*parts, strict=True)]
-    positive, negative, logit, bias, targets, *by_symbol = joined
+    positive, negative, logit, bias, targets, probabilities, *by_symbol = joined
+    symbols = dict(zip(("positive_by_symbol", "negative_by_symbol"), by_symbol, strict=False))
     result = [
         Attribution(
             positive[:, k],
@@ -117,7 +118,8 @@ def explain(
             targets[:, k],
             classes,
             method,
-            *(scores[:, k] for scores in by_symbol),
+            probabilities=probabilities,
+            **{name: scores[:, k] for name, scores in symbols.items()},
         )
         for k in range(targets.shape[1])
     ]
@@ -143,17 +145,18 @@ def _explain_part(
     method: str,
     options: dict[str, Any],
 ) -> tuple[Tensor, ...]:
-    """Return positive, negative, logit, bias, targets, and scores by symbol if there are any."""
+    """Return positive, negative, logit, bias, targets, probabilities, and scores by symbol."""
     Q = network.encode(batch)
     Qt = network.spread(Q, batch)
     logits = network.classify(Qt, batch)  # (B, C)
     if targets is None:
         targets = logits.argmax(1, keepdim=True)
+    probabilities = logits.double().softmax(1)
     explained = logits - logits.mean(1, keepdim=True) if options.get("centred") else logits
     logit = explained.gather(1, targets)
     if method == "additive":
         shares = evidence(network, batch, Qt, targets, **options)
-        return shares.positive, shares.negative, logit, shares.bias, targets
+        return shares.positive, shares.negative, logit, shares.bias, targets, probabilities
     scores = segment_scores(network, batch, Q, targets, **options)
     positive = sum(to_time_points(s.positive, batch, s.segment_size) for s in scores)
     negative = sum(to_time_points(s.negative, batch, s.segment_size) for s in scores)
@@ -163,7 +166,7 @@ def _explain_part(
         sum(s.positive_by_symbol for s in scores),
         sum(s.negative_by_symbol for s in scores),
     )
-    return positive, negative, logit, bias, targets, *by_symbol  # type: ignore[return-value]
+    return positive, negative, logit, bias, targets, probabilities, *by_symbol  # type: ignore[return-value]
 
 
 def _targets(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from torch import Tensor, nn
 from timesliver.backbones.layers import mean_over_time, seeded
 from timesliver.errors import InvalidInputError
 from timesliver.estimator import SeriesClassifier
-from timesliver.series import PaddedSeries
+from timesliver.series import PaddedSeries, equal_slices
 from timesliver.training import Cases, Training
 from timesliver.typing import JSONDict
 
@@ -50,10 +49,8 @@ class SeriesBatch:
 
     def split(self, numbers_per_case: int, budget: int = 1 << 23) -> Iterator[SeriesBatch]:
         """Cut into batches of equal size for which that many numbers per case fit the budget."""
-        most = max(1, budget // numbers_per_case)
-        step = math.ceil(len(self) / math.ceil(len(self) / most))
-        for start in range(0, len(self), step):
-            yield self[start : start + step]
+        for part in equal_slices(len(self), numbers_per_case, budget):
+            yield self[part]
 
 
 class BackboneNetwork(nn.Module, ABC):

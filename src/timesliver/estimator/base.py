@@ -29,7 +29,7 @@ from timesliver.errors import (
 from timesliver.estimator.inputs import case_weights, class_indices, is_table, read_labels
 from timesliver.estimator.modelfile import read_model, write_model
 from timesliver.network import Batch
-from timesliver.series import PaddedSeries, as_series
+from timesliver.series import PaddedSeries, as_series, equal_slices
 from timesliver.training import (
     Cases,
     Progress,
@@ -251,8 +251,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Apply a function to a bounded number of cases, and where they stand, at a time."""
         self._check_fitted()
         series = self._read(X)
-        step = max(1, _CHUNK // (series.n_channels * series.n_timepoints))
-        chunks = [slice(start, start + step) for start in range(0, len(series), step)]
+        chunks = equal_slices(len(series), series.n_channels * series.n_timepoints, _CHUNK)
         with thread_limit(self.n_jobs):
             return [
                 compute(series[chunk], chunk)

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from timesliver.errors import InvalidInputError
-from timesliver.series import PaddedSeries, as_series
+from timesliver.series import PaddedSeries, as_series, equal_slices
 from timesliver.symbols.base import NO_SYMBOL, code_dtype
 from timesliver.typing import CodeArray
 
@@ -116,10 +116,8 @@ class Batch:
 
     def split(self, numbers_per_case: int, budget: int = 1 << 21) -> Iterator[Batch]:
         """Cut into batches of equal size for which that many numbers per case fit the budget."""
-        most = max(1, budget // numbers_per_case)
-        step = math.ceil(len(self) / math.ceil(len(self) / most))
-        for start in range(0, len(self), step):
-            yield self[start : start + step]
+        for part in equal_slices(len(self), numbers_per_case, budget):
+            yield self[part]
 
     def n_segments(self, m: int) -> Tensor:
         """Return kappa of each case, shape (B,); a case shorter than m has one segment."""
