@@ -12,6 +12,7 @@ __all__ = [
     "InvalidParameterError",
     "InvalidTypeError",
     "MissingExtraError",
+    "NotApplicableError",
     "NotFittedError",
     "TimeSliverError",
     "TrainingError",
@@ -34,6 +35,10 @@ class InvalidTypeError(InvalidInputError, TypeError):
 
 class InvalidParameterError(TimeSliverError, ValueError):
     """A setting has a value that makes no sense, alone or together with the data."""
+
+
+class NotApplicableError(TimeSliverError, ValueError):
+    """A method does not work for this kind of model or series, whatever its settings."""
 
 
 class NotFittedError(TimeSliverError, ValueError, AttributeError):

@@ -32,6 +32,10 @@ def make(classes=None, dtype=np.float64, full=True):
             "negative_by_symbol": RNG.random((2, 3, 5)).astype(dtype),
             "series": series,
             "probabilities": RNG.random((2, len(classes))).astype(dtype),
+            "seconds": RNG.random(2).astype(dtype),
+            "forward_passes": RNG.random(2).astype(dtype),
+            "has_sign": False,
+            "has_channels": False,
         }
     numbers = RNG.random((2, 2)).astype(dtype)
     return Attribution(*scores, *numbers, np.array([1, 0]), classes, "additive", **optional)
@@ -78,10 +82,11 @@ def test_round_trip(tmp_path, classes, dtype, full):
     for field in fields(Attribution):
         want, got = getattr(attribution, field.name), getattr(loaded, field.name)
         assert type(got) is type(want)
-        if want is not None and field.name != "method":
+        if isinstance(want, np.ndarray):
             assert got.dtype == want.dtype
             np.testing.assert_array_equal(got, want)
-    assert loaded.method == "additive"
+        else:
+            assert got == want
     assert [type(label) for label in loaded.classes] == [type(label) for label in classes]
 
 
@@ -96,7 +101,20 @@ def test_the_file_holds_no_pickle_and_a_format_number(tmp_path):
     make(objects("a", 1)).save(tmp_path / "a.npz")
     with np.load(tmp_path / "a.npz", allow_pickle=False) as archive:
         arrays = dict(archive)
-    assert json.loads(str(arrays["header"]))["format"] == FORMAT == 1
+    assert json.loads(str(arrays["header"]))["format"] == FORMAT == 2
+
+
+def test_a_file_of_the_first_format_still_reads(saved):
+    with np.load(saved) as archive:
+        written = json.loads(str(archive["header"]))
+    old = {name: written[name] for name in ("method", "classes")} | {"format": 1}
+    rewrite(saved, header=np.array(json.dumps(old)), seconds=None, forward_passes=None)
+    loaded = Attribution.load(saved)
+    assert loaded.seconds is None
+    assert loaded.forward_passes is None
+    assert loaded.has_sign
+    assert loaded.has_channels
+    assert (loaded.method, loaded.classes.tolist()) == ("additive", ["a", "b", "ü"])
 
 
 @pytest.mark.parametrize("label", [None, (1, 2), b"bytes", 1j])
@@ -178,7 +196,10 @@ def test_pickled_objects_are_refused(saved, name):
     ("changes", "message"),
     [
         ({"header": None}, "holds no attribution"),
-        ({"header": header(format=2)}, "has format 2, but this version reads formats up to 1"),
+        (
+            {"header": header(format=FORMAT + 1)},
+            f"has format {FORMAT + 1}, but this version reads formats up to {FORMAT}; install",
+        ),
         ({"header": header(format=0)}, "without a format number"),
         ({"header": header(format="1")}, "without a format number"),
         ({"header": np.array("[1]")}, "without a format number"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -108,7 +108,9 @@ def explain(
         start += len(part)
     joined = [torch.cat(tensors).cpu().numpy() for tensors in zip(*parts, strict=True)]
     positive, negative, logit, bias, targets, probabilities, *by_symbol = joined
-    symbols = dict(zip(("positive_by_symbol", "negative_by_symbol"), by_symbol, strict=False))
+    symbols: dict[str, Any] = dict(
+        zip(("positive_by_symbol", "negative_by_symbol"), by_symbol, strict=False)
+    )
     result = [
         Attribution(
             positive[:, k],
@@ -128,13 +130,10 @@ def explain(
 
 def join(parts: Sequence[Attribution]) -> Attribution:
     """Return the cases of several attributions in one; all else is that of the first."""
+    by_case = [part.by_case() for part in parts]
     return replace(
         parts[0],
-        **{
-            field.name: np.concatenate([getattr(part, field.name) for part in parts])
-            for field in fields(parts[0])
-            if field.name not in ("classes", "method") and getattr(parts[0], field.name) is not None
-        },
+        **{name: np.concatenate([part[name] for part in by_case]) for name in by_case[0]},
     )
 
 

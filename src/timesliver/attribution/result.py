@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Attribution"]
 
+_OF_ALL_CASES = ("classes", "method", "has_sign", "has_channels")
+
 
 @dataclass(frozen=True, eq=False)
 class Attribution:
@@ -48,6 +50,12 @@ class Attribution:
         The values that were explained, NaN where nothing was observed.
     probabilities : array of shape (n_cases, n_classes) or None
         What the model gave each class.
+    seconds, forward_passes : arrays of shape (n_cases,) or None
+        What explaining each case took: time, and how often the model was asked.
+    has_sign : bool
+        Whether the method knows evidence against the class; else `negative` is 0 for want of it.
+    has_channels : bool
+        Whether the method tells channels apart; else each has an equal share.
     """
 
     positive_by_channel: FloatArray
@@ -61,6 +69,10 @@ class Attribution:
     negative_by_symbol: FloatArray | None = None
     series: FloatArray | None = None
     probabilities: FloatArray | None = None
+    seconds: FloatArray | None = None
+    forward_passes: FloatArray | None = None
+    has_sign: bool = True
+    has_channels: bool = True
 
     def __post_init__(self) -> None:
         shape = self.positive_by_channel.shape
@@ -94,6 +106,8 @@ class Attribution:
             ("negative_by_symbol", symbols),
             ("series", shape),
             ("probabilities", (shape[0], C)),
+            ("seconds", shape[:1]),
+            ("forward_passes", shape[:1]),
         ):
             part = getattr(self, name)
             if part is not None and part.shape != expected:
@@ -140,12 +154,15 @@ class Attribution:
             if not -len(self) <= cases < len(self):
                 raise IndexError(f"case {cases} asked for, but there are {len(self)} cases")
             cases = [cases]
-        changed = {
-            field.name: getattr(self, field.name)[cases]
+        return replace(self, **{name: part[cases] for name, part in self.by_case().items()})
+
+    def by_case(self) -> dict[str, NDArray[Any]]:
+        """Return the fields that have one entry per case and are known, by name."""
+        return {
+            field.name: getattr(self, field.name)
             for field in fields(self)
-            if field.name not in ("classes", "method") and getattr(self, field.name) is not None
+            if field.name not in _OF_ALL_CASES and getattr(self, field.name) is not None
         }
-        return replace(self, **changed)
 
     def top(self, k: int = 3, case: int = 0, by_channel: bool = False) -> list[Interval]:
         """Return the intervals of a case that say most, the strongest first.

@@ -16,10 +16,18 @@ from timesliver.io import decode_labels, encode_labels, replacing
 __all__ = ["FORMAT", "read", "write"]
 
 #: Number of the file format. A file with a higher number was written by a later version.
-FORMAT = 1
+FORMAT = 2
 
 _REQUIRED = {"positive_by_channel", "negative_by_channel", "logit", "bias", "target"}
-_OPTIONAL = {"positive_by_symbol", "negative_by_symbol", "series", "probabilities"}
+_OPTIONAL = {
+    "positive_by_symbol",
+    "negative_by_symbol",
+    "series",
+    "probabilities",
+    "seconds",
+    "forward_passes",
+}
+_SAID = ("has_sign", "has_channels")
 
 
 def write(path: str | os.PathLike[str], parts: dict[str, Any]) -> None:
@@ -35,6 +43,7 @@ def write(path: str | os.PathLike[str], parts: dict[str, Any]) -> None:
     arrays = {name: np.asarray(part) for name, part in parts.items() if part is not None}
     header: dict[str, Any] = {"format": FORMAT, "method": str(arrays.pop("method"))}
     header["classes"] = encode_labels(arrays.pop("classes"))
+    header |= {name: bool(arrays.pop(name)) for name in _SAID}
     for name, array in arrays.items():
         if array.dtype.hasobject:
             raise InvalidInputError(f"{name} must hold numbers to be saved, got Python objects")
@@ -102,4 +111,5 @@ def _parts(path: str | os.PathLike[str], archive: Any) -> dict[str, Any]:
     return parts | {
         "classes": decode_labels(header.get("classes")),
         "method": str(header.get("method")),
+        **{name: bool(header.get(name, True)) for name in _SAID},
     }

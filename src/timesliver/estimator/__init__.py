@@ -4,6 +4,6 @@
 """
 
 from timesliver.estimator.base import SeriesClassifier
-from timesliver.estimator.inputs import class_indices
+from timesliver.estimator.inputs import class_indices, target_indices
 
-__all__ = ["SeriesClassifier", "class_indices"]
+__all__ = ["SeriesClassifier", "class_indices", "target_indices"]

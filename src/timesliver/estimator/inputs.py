@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d
@@ -14,7 +14,7 @@ from timesliver.errors import InvalidInputError
 from timesliver.series import PaddedSeries
 from timesliver.typing import FloatArray, IntArray
 
-__all__ = ["case_weights", "class_indices", "is_table", "read_labels"]
+__all__ = ["case_weights", "class_indices", "is_table", "read_labels", "target_indices"]
 
 
 def read_labels(y: Any, n_cases: int) -> tuple[NDArray[Any], IntArray]:
@@ -59,6 +59,23 @@ def class_indices(labels: NDArray[Any], classes: NDArray[Any]) -> IntArray:
             f"learned: {', '.join(map(repr, index))}"
         )
     return np.array(found, dtype=np.int64).reshape(labels.shape)
+
+
+def target_indices(
+    target: ArrayLike | None, classes: NDArray[Any], n_cases: int
+) -> IntArray | str | None:
+    """Return one class index per case, "all", or None for the predicted classes."""
+    if target is None:
+        return None
+    if isinstance(target, str) and target == "all" and "all" not in classes:
+        return "all"
+    labels = np.asarray(target)
+    if labels.shape not in ((), (n_cases,)):
+        raise InvalidInputError(
+            f"target must be one label or one label for each of the {n_cases} cases, got "
+            f"shape {labels.shape}"
+        )
+    return np.broadcast_to(class_indices(labels, classes), (n_cases,))
 
 
 def case_weights(

@@ -11,7 +11,6 @@ import numpy as np
 from timesliver.classifier import TimeSliverClassifier
 from timesliver.errors import InvalidParameterError, NotFittedError
 from timesliver.metrics.order import attribution_part
-from timesliver.network import TimeSliverNetwork
 from timesliver.series import PaddedSeries, as_series
 from timesliver.symbols.base import standardize
 from timesliver.training import draw_seed
@@ -97,7 +96,7 @@ def untrained(model: TimeSliverClassifier, random_state: Any = None) -> TimeSliv
     if not hasattr(model, "network_"):
         raise NotFittedError("the model is not fitted; its symbols are needed, so call fit first")
     fresh = copy(model)
-    fresh.network_ = TimeSliverNetwork(model.network_.config, draw_seed(random_state))
+    fresh.network_ = model._network(model.network_.config, draw_seed(random_state))
     fresh.network_.to(next(model.network_.parameters()).device).eval()
     return fresh
 

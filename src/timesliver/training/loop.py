@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,6 +63,8 @@ class Settings:
         Passes over the data; most cases per step; epochs without improvement before stopping.
     penalty_weight : float
         Weight of the penalty, reached after ten epochs.
+    rate_factors : dict
+        By the name of a part of the network: how many times larger its steps are.
     """
 
     learning_rate: float
@@ -70,6 +72,7 @@ class Settings:
     batch_size: int
     patience: int
     penalty_weight: float = 0.0
+    rate_factors: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -150,12 +153,21 @@ class _Run:
         self.network, self.cases, self.validation = network, cases, validation
         self.settings, self.penalised = settings, penalised
         self.generator = torch.Generator().manual_seed(seed)
-        self.optimizer = torch.optim.Adam(network.parameters(), settings.learning_rate, fused=True)
+        self.optimizer = torch.optim.Adam(self._rates(), fused=True)
         self.schedule = torch.optim.lr_scheduler.CosineAnnealingLR(
             self.optimizer, settings.max_epochs
         )
         self.result = Training()
         self.best_weights = self._weights()
+
+    def _rates(self) -> list[dict[str, Any]]:
+        """Return the weights by their step size, that of the settings first."""
+        groups: dict[float, list[nn.Parameter]] = {1.0: []}
+        for name, weight in self.network.named_parameters():
+            factor = self.settings.rate_factors.get(name.partition(".")[0], 1.0)
+            groups.setdefault(factor, []).append(weight)
+        rate = self.settings.learning_rate
+        return [{"params": weights, "lr": rate * factor} for factor, weights in groups.items()]
 
     def epoch(self, number: int) -> Record:
         """Train one epoch, and keep its weights if they are the best so far."""
