@@ -30,7 +30,7 @@ _HOME = {
     "TimeSliverNetwork": "network",
     "explain": "attribution",
 }
-_MODULES = ("backbones", "datasets", "metrics")
+_MODULES = ("backbones", "datasets", "explainers", "metrics")
 
 
 def __getattr__(name: str) -> Any:

@@ -73,7 +73,11 @@ class BackboneNetwork(nn.Module, ABC):
     def forward(self, batch: SeriesBatch) -> Tensor:
         """Return the logits, shape (B, C)."""
         self._check(batch)
-        logits: Tensor = self.head(mean_over_time(*self.features(batch)))
+        return self.from_features(*self.features(batch))
+
+    def from_features(self, features: Tensor, lengths: Tensor) -> Tensor:
+        """Return the logits, shape (B, C), for what `features` returned."""
+        logits: Tensor = self.head(mean_over_time(features, lengths))
         return logits
 
     @torch.no_grad()

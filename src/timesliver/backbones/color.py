@@ -1,7 +1,8 @@
 """COLOR (2025): which symbols occur in a segment, times what the segment looks like, then an MLP.
 
-It was made for sequences of monomers; here the symbols of SAX take their place. A = n * v symbols
-in all, kappa = L - m + 1 segments of m points, q latent columns.
+It was made for sequences of monomers; here the symbols of SAX take their place, or, in raw mode,
+the values of the channels. A = n * v symbols in all, or A = v channels; kappa = L - m + 1 segments
+of m points; q latent columns.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from torch.nn import functional as F
 
 from timesliver.backbones.base import BackboneClassifier, BackboneNetwork, SeriesBatch
 from timesliver.backbones.layers import check_widths, inside, mlp, seeded
-from timesliver.errors import InvalidParameterError, check_count
+from timesliver.errors import InvalidParameterError, check_choice, check_count
 from timesliver.network.segments import sinusoid
 from timesliver.series import PaddedSeries
 from timesliver.symbols import create, from_state
@@ -29,7 +30,10 @@ __all__ = ["COLOR", "COLORNetwork"]
 
 
 class COLORNetwork(BackboneNetwork):
-    """``P = D^T Q`` and an MLP; the values of its batches are symbols 1..n, 0 for none."""
+    """``P = D^T Q`` and an MLP; see `COLOR`.
+
+    The values of its batches are symbols 1..n, 0 for none; in raw mode those of the series.
+    """
 
     def __init__(
         self,
@@ -42,8 +46,14 @@ class COLORNetwork(BackboneNetwork):
         positional_encoding: bool = True,
         head: Sequence[int] = (32, 8),
         seed: int = 0,
+        *,
+        mode: str = "symbols",
+        projection: bool = False,
+        latent_norm: bool = True,
+        row_norm: bool = False,
     ) -> None:
         super().__init__()
+        check_choice("mode", mode, ("symbols", "raw"))
         check_count("n_symbols", n_symbols, 2)
         check_count("latent_dim", latent_dim, 1)
         widths = (*check_widths("widths", widths, 0), latent_dim)
@@ -53,12 +63,17 @@ class COLORNetwork(BackboneNetwork):
                 f"kernel_sizes={self.kernel_sizes} must have one entry for each of widths="
                 f"{widths[:-1]} and one for latent_dim"
             )
-        self.n_channels, self.n_symbols = n_channels, n_symbols
+        self.mode, self.n_channels, self.n_symbols = mode, n_channels, n_symbols
         self.positional_encoding = positional_encoding
         self.span = 1 + sum(size - 1 for size in self.kernel_sizes)
-        n_rows = n_channels * n_symbols
+        self.n_rows = n_rows = n_channels if mode == "raw" else n_channels * n_symbols
+        if row_norm and n_rows == 1:
+            raise InvalidParameterError(
+                "row_norm leaves nothing of a single row; use it with more channels or symbols"
+            )
         self._numbers = max(*widths, 2 * n_rows)
         with seeded(seed):
+            self.projection = nn.Linear(n_rows, n_rows) if projection else nn.Identity()
             self.convolutions = nn.ModuleList(
                 nn.Conv1d(n_in, n_out, size)
                 for n_in, n_out, size in zip(
@@ -66,30 +81,38 @@ class COLORNetwork(BackboneNetwork):
                 )
             )
             self.relus = nn.ModuleList(nn.ReLU() for _ in widths[1:])
-            self.norm = nn.LayerNorm(latent_dim)
+            self.norm = nn.LayerNorm(latent_dim) if latent_norm else nn.Identity()
+            self.row_norm = nn.LayerNorm(n_rows) if row_norm else nn.Identity()
             self.head = mlp(n_rows * latent_dim, check_widths("head", head, 0), n_classes)
 
     def encode(self, batch: SeriesBatch) -> tuple[Tensor, Tensor]:
         """Return D, shape (B, kappa, A), and Q, (B, kappa, q); D is 0 past the end of a case."""
         self._check(batch)
-        symbols = torch.arange(1, self.n_symbols + 1, device=batch.values.device)[:, None]
-        one_hot = (batch.values[:, :, None] == symbols).float().flatten(1, 2)  # (B, A, L)
-        one_hot = F.pad(one_hot, (0, max(0, self.span - one_hot.shape[2])))
-        x = one_hot
+        rows = self._rows(batch.values)
+        rows = F.pad(rows, (0, max(0, self.span - rows.shape[2])))
+        x = self.projection(rows.transpose(1, 2)).transpose(1, 2)
         if self.positional_encoding:
             x = x + sinusoid(x.shape[2], x.shape[1], x).T
         for layer, convolution in enumerate(self.convolutions):
             x = convolution(x if layer == 0 else self.relus[layer - 1](x))
         Q = self.norm(x.transpose(1, 2))
-        D = one_hot
+        D = rows
         for size in self.kernel_sizes:
             D = F.avg_pool1d(D, size, 1)
         D = D * inside(self.n_segments(batch.lengths), D.shape[2])
         D = D * (math.prod(self.kernel_sizes) / batch.lengths[:, None, None])
         return D.transpose(1, 2), Q
 
+    def _rows(self, values: Tensor) -> Tensor:
+        """Return what is counted in a segment, shape (B, A, L): symbols, or the values."""
+        if self.mode == "raw":
+            return values
+        symbols = torch.arange(1, self.n_symbols + 1, device=values.device)[:, None]
+        return (values[:, :, None] == symbols).float().flatten(1, 2)
+
     def classify(self, P: Tensor) -> Tensor:
         """Return the logits, shape (B, C), from P of shape (B, A, q)."""
+        P = self.row_norm(P.transpose(1, 2)).transpose(1, 2)
         logits: Tensor = self.head(P.flatten(1))
         return logits
 
@@ -119,6 +142,10 @@ class COLOR(BackboneClassifier):
 
     Parameters
     ----------
+    mode : {"symbols", "raw"}
+        What takes the place of monomers: the symbols of SAX, or the standardised values, one row
+        per channel. The sizes of two of the paper's networks are those of "raw", with
+        ``latent_dim=4`` and ``row_norm=True``.
     n_bins : int
         Number of symbols per channel.
     latent_dim : int
@@ -131,32 +158,53 @@ class COLOR(BackboneClassifier):
         Whether the convolutions are told where in the series they are.
     head : sequence of int
         Hidden layers between P and the logits.
+    projection : bool
+        Whether the convolutions are given a learnt mixture of the rows instead of these.
+    latent_norm : bool
+        Whether the vector of each segment is normalised.
+    row_norm : bool
+        Whether P is normalised over its rows, the symbols or channels.
     """
 
+    mode: str = "symbols"
     n_bins: int = 20
     latent_dim: int = 20
     widths: Sequence[int] = (16, 32)
     kernel_sizes: Sequence[int] = (2, 2, 2)
     positional_encoding: bool = True
     head: Sequence[int] = (32, 8)
+    projection: bool = False
+    latent_norm: bool = True
+    row_norm: bool = False
     max_epochs: int = 300
     batch_size: int = 256
     patience: int = 40
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("mode", self.mode, ("symbols", "raw"))
+
     def _learn_input(self, series: PaddedSeries) -> None:
+        super()._learn_input(series)
         self.symbolizer_ = create("sax", self.n_bins).fit(series)
 
     def _batch(self, series: PaddedSeries) -> Any:
+        if self.mode == "raw":
+            return super()._batch(series)
         codes = self.symbolizer_.transform(series).astype(np.float32)
         codes *= series.observed
         return SeriesBatch(torch.from_numpy(codes), torch.from_numpy(series.lengths))
 
     def _state(self) -> tuple[dict[str, NDArray[Any]], JSONDict]:
+        scales, _ = super()._state()
         symbols, learned = self.symbolizer_.state()
-        return learned, {"symbols": symbols}
+        return scales | {f"symbols.{k}": v for k, v in learned.items()}, {"symbols": symbols}
 
     def _restore_input(self, arrays: dict[str, NDArray[Any]], description: JSONDict) -> None:
-        self.symbolizer_ = from_state(description["symbols"], arrays)
+        super()._restore_input(arrays, description)
+        prefix = "symbols."
+        learned = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+        self.symbolizer_ = from_state(description["symbols"], learned)
         if self.symbolizer_.n_channels_ != self.n_channels_:
             raise ValueError(f"{self.n_channels_} channels, but symbols of another number")
 
@@ -171,4 +219,8 @@ class COLOR(BackboneClassifier):
             self.positional_encoding,
             self.head,
             seed,
+            mode=self.mode,
+            projection=self.projection,
+            latent_norm=self.latent_norm,
+            row_norm=self.row_norm,
         )

@@ -1,17 +1,23 @@
-"""The recurrent network: LSTM layers, and a linear layer on the state at the end of a case."""
+"""The recurrent network: LSTM layers, and a linear layer on the state at the end of a case.
+
+Long series are shortened first, by the mean of a few points at a time.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from timesliver.backbones.base import BackboneClassifier, BackboneNetwork, SeriesBatch
-from timesliver.backbones.layers import seeded
+from timesliver.backbones.layers import inside, seeded
 from timesliver.errors import check_count
 
 __all__ = ["LSTM", "LSTMNetwork"]
+
+_MANY_STEPS = 512  # each waits for the one before
 
 
 class LSTMNetwork(BackboneNetwork):
@@ -24,31 +30,42 @@ class LSTMNetwork(BackboneNetwork):
         width: int = 64,
         n_layers: int = 1,
         seed: int = 0,
+        step: int = 1,
     ) -> None:
         super().__init__()
         check_count("width", width, 1)
         check_count("n_layers", n_layers, 1)
-        self.n_channels = n_channels
+        check_count("step", step, 1)
+        self.n_channels, self.step = n_channels, step
         with seeded(seed):
             self.lstm = nn.LSTM(n_channels, width, n_layers, batch_first=True)
             self.head = nn.Linear(width, n_classes)
 
     def features(self, batch: SeriesBatch) -> tuple[Tensor, Tensor]:
         """Return the last features, (B, width, T), and how many of T belong to each case."""
-        states, _ = self.lstm(batch.values.transpose(1, 2))  # (B, L, width)
-        return states.transpose(1, 2), batch.lengths
+        means, lengths = self._means(batch)
+        states, _ = self.lstm(means.transpose(1, 2))  # (B, T, width)
+        return states.transpose(1, 2), lengths
 
-    def forward(self, batch: SeriesBatch) -> Tensor:
-        """Return the logits, shape (B, C)."""
-        self._check(batch)
-        states, lengths = self.features(batch)
-        cases = torch.arange(len(batch), device=lengths.device)
-        logits: Tensor = self.head(states[cases, :, lengths - 1])
+    def _means(self, batch: SeriesBatch) -> tuple[Tensor, Tensor]:
+        """Return the means of `step` points each, (B, v, T), and how many belong to each case."""
+        if self.step == 1:
+            return batch.values, batch.lengths
+        missing = -batch.values.shape[2] % self.step
+        values = nn.functional.pad(batch.values, (0, missing)).unflatten(2, (-1, self.step))
+        within = inside(batch.lengths, values.shape[2] * self.step)
+        counts = within.unflatten(2, (-1, self.step)).sum(3).clamp(min=1)
+        return values.sum(3) / counts, (batch.lengths + self.step - 1) // self.step
+
+    def from_features(self, features: Tensor, lengths: Tensor) -> Tensor:
+        """Return the logits, shape (B, C), from the state at the end of each case."""
+        cases = torch.arange(len(lengths), device=lengths.device)
+        logits: Tensor = self.head(features[cases, :, lengths - 1])
         return logits
 
     def numbers_per_case(self, n_timepoints: int) -> int:
         """Return the size of the intermediate arrays of one case."""
-        return 8 * n_timepoints * self.lstm.hidden_size
+        return 8 * (n_timepoints // self.step + 1) * self.lstm.hidden_size
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -64,10 +81,16 @@ class LSTM(BackboneClassifier):
         Size of the state.
     n_layers : int
         Number of LSTM layers.
+    step : int or None
+        Number of points whose mean the network reads at a time. None takes as few as give 512
+        steps or fewer.
     """
 
     width: int = 64
     n_layers: int = 1
+    step: int | None = None
 
     def _network(self, seed: int) -> LSTMNetwork:
-        return LSTMNetwork(self.n_channels_, len(self.classes_), self.width, self.n_layers, seed)
+        step = math.ceil(self.n_timepoints_ / _MANY_STEPS) if self.step is None else self.step
+        sizes = self.n_channels_, len(self.classes_), self.width, self.n_layers
+        return LSTMNetwork(*sizes, seed, step)

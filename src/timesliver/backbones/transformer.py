@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from timesliver.backbones.base import BackboneClassifier, BackboneNetwork, SeriesBatch
-from timesliver.backbones.layers import check_widths, inside, mean_over_time, mlp, seeded
+from timesliver.backbones.layers import check_widths, inside, mlp, seeded
 from timesliver.errors import InvalidParameterError, check_count
 from timesliver.network.segments import sinusoid
 
@@ -154,7 +154,7 @@ class TransformerNetwork(BackboneNetwork):
         """
         self._check(batch)
         tokens, n_tokens, weights = self._encode(batch)
-        logits: Tensor = self.head(mean_over_time(tokens, n_tokens))
+        logits = self.from_features(tokens, n_tokens)
         return (logits, weights) if return_attention else logits
 
     def n_tokens(self, lengths: Tensor) -> Tensor:

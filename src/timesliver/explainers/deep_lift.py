@@ -1,0 +1,137 @@
+"""DeepLIFT, against simple baselines or against training series (DeepLIFTSHAP)."""
+
+from __future__ import annotations
+
+import warnings
+
+import torch
+from torch import Tensor, nn
+
+from timesliver.errors import MissingExtraError, NotApplicableError
+from timesliver.explainers.base import Case, Scores
+from timesliver.explainers.baselines import AgainstBaselines, AgainstTraining, Comparing
+from timesliver.explainers.model import Inputs, Model
+from timesliver.explainers.rescale import rescaling
+
+__all__ = ["DeepLIFT", "DeepLIFTSHAP"]
+
+
+class _Lifting(Comparing):
+    """Multipliers between series and references, by captum ("paper") or by `rescaling`."""
+
+    def _check_model(self) -> None:
+        super()._check_model()
+        network = self.model.network
+        if network is None:
+            raise NotApplicableError(
+                f"{self.name} looks at the activations of a network, but the model is a function; "
+                f"give a torch module, or use integrated_gradients"
+            )
+        if any(isinstance(module, nn.RNNBase) for module in network.modules()):
+            raise NotApplicableError(
+                f"{self.name} has no rule for the gates of recurrent layers, which "
+                f"{self.model.kind} has; use integrated_gradients or gradient_shap"
+            )
+
+    def _scores(self, inputs: Inputs, cases: list[Case]) -> Scores:
+        found = [self._references(inputs[i : i + 1], case.seed) for i, case in enumerate(cases)]
+        device = inputs.values.device
+        counts = torch.tensor([len(weights) for _, weights in found], device=device)
+        owner = torch.arange(len(cases), device=device).repeat_interleave(counts)  # (pairs,)
+        targets = torch.tensor([case.target for case in cases], device=device)
+        references = torch.cat([each for each, _ in found])  # (pairs, v, L)
+        weights = torch.cat([each for _, each in found])  # (pairs,)
+        scores, bias = torch.zeros_like(inputs.values), torch.zeros(len(cases), device=device)
+        paper = self.setting == "paper"  # captum's pooling looks at the first pair of a batch
+        for part in torch.arange(len(owner)).split(1 if paper else max(1, self.batch_size // 2)):
+            of = owner[part]
+            lift = self._by_captum if paper else self._by_rescaling
+            shares, logits = lift(inputs[of], references[part], targets[of])
+            scores.index_add_(0, of, weights[part, None, None] * shares)
+            bias.index_add_(0, of, weights[part] * logits)
+        return Scores(scores, bias)
+
+    def _by_rescaling(
+        self, inputs: Inputs, references: Tensor, targets: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return the shares of pairs, (n, v, L), and the logits of the references, (n,)."""
+        assert self.model.network is not None
+        n = len(references)
+        values = inputs.values.detach().requires_grad_()
+        with rescaling(self.model.network):
+            both = inputs[torch.arange(n).repeat(2)]
+            logits = self.model.logits(both, torch.cat([values, references]))
+        chosen = logits.gather(1, targets.repeat(2)[:, None])[:, 0]  # (2 n,)
+        (multipliers,) = torch.autograd.grad(chosen[:n].sum(), values)
+        return multipliers * (inputs.values - references), chosen[n:].detach()
+
+    def _by_captum(
+        self, inputs: Inputs, references: Tensor, targets: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return the same for one pair."""
+        try:
+            from captum.attr import DeepLift as Engine
+        except ImportError:
+            raise MissingExtraError("captum", "explain") from None
+        asked = _Asked(self.model, inputs)
+        target = int(targets)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Setting forward, backward hooks")
+            values = inputs.values.detach().clone().requires_grad_()
+            shares = Engine(asked).attribute(values, references, target=target)
+        return shares.detach(), asked.logits[1:, target].detach()
+
+
+class _Asked(nn.Module):
+    """The network of a model as captum wants it: a module from values to logits."""
+
+    logits: Tensor
+
+    def __init__(self, model: Model, inputs: Inputs) -> None:
+        super().__init__()
+        self.network = model.network  # where captum looks for activations
+        self._model, self._inputs = model, inputs
+
+    def forward(self, values: Tensor) -> Tensor:
+        """Return the logits of any number of changed versions of the case."""
+        case = self._inputs[torch.zeros(len(values), dtype=torch.long)]
+        self.logits = self._model.logits(case, values)
+        return self.logits
+
+
+class DeepLIFT(_Lifting, AgainstBaselines):
+    """DeepLIFT (Shrikumar, Greenside and Kundaje, 2017) with the rescale rule.
+
+    The change of the logit between a baseline and the series is handed back through the layers, in
+    proportion to what each input changed. The `bias` is the logit of the baseline, so in the
+    fair setting ``net.sum(axis=1) + bias`` is the logit.
+
+    "paper": captum's own, with a zero baseline. It loses shares at max pooling: where it
+    directly follows an activation, and where windows overlap. "fair": the mean over `baselines`,
+    with a rule for max pooling that loses none (see `rescale`). The rule knows activations and
+    `nn.MaxPool1d`; other layers that are not linear, such as the attention and the layer
+    normalisation of a transformer, keep their gradient, and the shares then do not add up.
+    Recurrent layers are refused. A pair of rows is passed even if `batch_size` is 1.
+
+    Parameters
+    ----------
+    model, baselines, **shared
+        See `AgainstBaselines`.
+    """
+
+    name = "deep_lift"
+
+
+class DeepLIFTSHAP(_Lifting, AgainstTraining):
+    """DeepLIFTSHAP (Lundberg and Lee, 2017): the mean of DeepLIFT over training series.
+
+    As `DeepLIFT`, but the references are training series: 5 of them in the paper's setting (zeros
+    without `fit`), 20 in the fair one, which needs `fit`. The `bias` is their mean logit.
+
+    Parameters
+    ----------
+    model, **shared
+        See `Explainer`.
+    """
+
+    name = "deep_lift_shap"
