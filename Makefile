@@ -33,7 +33,7 @@ $(STAMP): pyproject.toml $(CONSTRAINTS)
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || \
 	  { rm -rf $(VENV); echo "$(PYTHON) -m venv failed: on Debian or Ubuntu, install the package python3-venv and run make again." >&2; exit 1; }
 	$(BIN)/pip install --quiet -c $(CONSTRAINTS) $(TORCH)
-	$(BIN)/pip install --quiet -c $(CONSTRAINTS) -e '.[dev,abba,archive,audio,eeg,explain,pandas]'
+	$(BIN)/pip install --quiet -c $(CONSTRAINTS) -e '.[dev,abba,archive,audio,cluster,eeg,explain,pandas]'
 	@touch $@
 
 demo: $(STAMP) ## train on generated data, explain, write report.html

@@ -1,9 +1,20 @@
-"""The command ``timesliver``: fit, predict, explain, report, data, demo."""
+"""The command ``timesliver``: fit, predict, explain, report, data, bench, demo."""
 
-from timesliver.cli import data, demo, explain, fit, predict, report
+from timesliver.cli import bench, bench_show, data, demo, explain, fit, predict, report
 from timesliver.cli.app import app
 
-__all__ = ["app", "data", "demo", "explain", "fit", "main", "predict", "report"]
+__all__ = [
+    "app",
+    "bench",
+    "bench_show",
+    "data",
+    "demo",
+    "explain",
+    "fit",
+    "main",
+    "predict",
+    "report",
+]
 
 
 def main() -> None:

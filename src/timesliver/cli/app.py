@@ -17,7 +17,7 @@ import typer
 
 from timesliver.cli.output import error, note
 
-__all__ = ["app", "command"]
+__all__ = ["app", "bench_app", "command"]
 
 INTERRUPTED = 130
 
@@ -29,6 +29,17 @@ app = typer.Typer(
     "known set ('timesliver data' lists them), also of one in the folder that the environment "
     "variable TIMESLIVER_DATA points to.\n\n"
     "Start with: timesliver demo\n\nEach command has its own help: timesliver fit --help",
+)
+
+bench_app = typer.Typer(
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Start with: timesliver bench status",
+)
+app.add_typer(
+    bench_app,
+    name="bench",
+    help="Run the benchmark: the tables and figures of the paper, on one machine or many.",
 )
 
 
@@ -52,7 +63,9 @@ def _timesliver(
     """Classify time series, and see which moments decided."""
 
 
-def command(*examples: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def command(
+    *examples: str, of: typer.Typer = app
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a function a command; its help ends with the examples.
 
     A function that is a command has the parameters `quiet` and `debug`. Errors made on purpose,
@@ -81,7 +94,7 @@ def command(*examples: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
         epilog = "Examples:\n\n" + "\n\n".join(f"  {example}" for example in examples)
         paragraphs = (inspect.getdoc(function) or "").split("\n\n")
         text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-        return app.command(help=text, epilog=epilog)(run)
+        return of.command(help=text, epilog=epilog)(run)
 
     return register
 

@@ -1,0 +1,50 @@
+"""Average ranks over data sets, as a critical difference diagram."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from timesliver.bench.figures.spec import FigureSpec, series_names
+from timesliver.bench.tables.cells import Cell
+from timesliver.bench.tables.runs import Measured, Run, distinct
+from timesliver.errors import InvalidInputError
+from timesliver.metrics import critical_difference_diagram
+
+__all__ = ["draw_ranks"]
+
+
+def draw_ranks(spec: FigureSpec, runs: Sequence[Run], labels: Mapping[str, str]) -> Figure:
+    """Draw the ranks of all methods that have results on at least half of the data sets.
+
+    Only data sets count on which all of these have one.
+    """
+    names = series_names(runs, spec.by, labels)
+    groups: dict[object, list[Run]] = {}
+    for run in runs:
+        key = tuple(run.get(field) for field in spec.by)
+        groups.setdefault((run.get(spec.panel), key), []).append(run)
+    means = [
+        [
+            Cell(Measured.of(groups.get((dataset, key), []), spec.value, spec.scale, None)).mean
+            for key in names
+        ]
+        for dataset in distinct(run.get(spec.panel) for run in runs)
+    ]
+    results = np.array(means, dtype=np.float64).reshape(len(means), len(names))  # None is NaN
+    ranked = [i for i in range(len(names)) if np.isfinite(results[:, i]).mean() >= 0.5]
+    complete = np.atleast_1d(np.isfinite(results[:, ranked]).all(axis=1))
+    if len(ranked) < 3 or complete.sum() < 2:
+        raise InvalidInputError(
+            f"figure {spec.name!r} needs results of three methods on the same two data sets; "
+            f"there are {len(ranked)} methods on {complete.sum()}"
+        )
+    figure = critical_difference_diagram(
+        results[complete][:, ranked],
+        [list(names.values())[i] for i in ranked],
+        higher_is_better=spec.best == "max",
+    )
+    figure.suptitle(f"{spec.title} ({complete.sum()} data sets)", y=1.02)
+    return figure

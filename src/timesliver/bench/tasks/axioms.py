@@ -1,0 +1,23 @@
+"""How far an explainer is from completeness, symmetry and the others."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+
+from timesliver.bench.cache import Cache
+from timesliver.bench.jobs import Job
+from timesliver.bench.tasks.data import load_parts
+from timesliver.bench.tasks.explaining import explainer, n_explained
+from timesliver.bench.tasks.models import trained
+from timesliver.metrics import axioms
+from timesliver.typing import JSONDict
+
+__all__ = ["perform"]
+
+
+def perform(job: Job, cache: Cache) -> JSONDict:
+    """Return the distance from each axiom; None where it has no meaning."""
+    X = load_parts(job).test.X[: n_explained(job)]
+    found = axioms(explainer(job, cache), trained(job, cache), X, random_state=job.seed)
+    return {name: None if math.isnan(value) else value for name, value in asdict(found).items()}

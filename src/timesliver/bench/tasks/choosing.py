@@ -1,0 +1,102 @@
+"""`Chosen`: settings by cross-validation on the training cases, then several seeds together."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.model_selection import StratifiedKFold
+
+from timesliver import TimeSliverClassifier
+from timesliver.typing import FloatArray, JSONDict
+
+__all__ = ["Chosen", "candidates"]
+
+_SHARES = {"fine": (16, 4), "coarse": (8, 2)}  # the length over the segment sizes
+_FEW = 60  # cases below which a third of them says too little
+
+
+def candidates(n_timepoints: int) -> list[JSONDict]:
+    """Return the settings to choose from for series of a length.
+
+    Examples
+    --------
+    >>> candidates(160)[1]["segment_sizes"]
+    (10, 40)
+    """
+    sizes = {
+        name: tuple(sorted({max(2, math.ceil(n_timepoints / share)) for share in shares}))
+        for name, shares in _SHARES.items()
+    }
+    return [
+        {},  # the defaults
+        {"segment_sizes": sizes["fine"]},
+        {"segment_sizes": sizes["coarse"], "n_bins": 3},
+        {"segment_sizes": sizes["fine"], "channels": "separate", "n_bins": 3},
+    ]
+
+
+class Chosen(ClassifierMixin, BaseEstimator):
+    """Choose settings by cross-validation, then average the logits of several seeds.
+
+    Only training cases decide. The same random state chooses alike.
+
+    Parameters
+    ----------
+    n_members : int
+        How many networks, which differ in their seeds, answer together.
+    n_folds : int
+        Parts of the cross-validation.
+    random_state : int
+        The first of the seeds.
+    n_jobs : int or None
+        Number of threads.
+    """
+
+    def __init__(
+        self,
+        n_members: int = 5,
+        n_folds: int = 3,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_members = n_members
+        self.n_folds = n_folds
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: FloatArray, y: NDArray[Any]) -> Self:
+        """Choose, then train."""
+        tried = candidates(X.shape[2])
+        self.accuracies_ = [self._validated(settings, X, y) for settings in tried]
+        self.chosen_ = tried[int(np.argmax(self.accuracies_))]
+        first = self.random_state * self.n_members
+        self.members_ = [
+            self._member(self.chosen_, first + i).fit(X, y) for i in range(self.n_members)
+        ]
+        self.classes_ = self.members_[0].classes_
+        return self
+
+    def predict(self, X: FloatArray) -> NDArray[Any]:
+        """Return the class of the highest mean logit."""
+        logits = np.mean([member.logits(X) for member in self.members_], axis=0)
+        labels: NDArray[Any] = self.classes_[logits.argmax(axis=1)]
+        return labels
+
+    def _validated(self, settings: JSONDict, X: FloatArray, y: NDArray[Any]) -> float:
+        """Return the accuracy on held-out training cases."""
+        n_folds = min(self.n_folds, int(np.unique(y, return_counts=True)[1].min()))
+        if n_folds < 2 or len(y) < _FEW:
+            return 0.0  # too few to choose by: the first candidate it is
+        folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
+        right = [
+            self._member(settings, 0).fit(X[train], y[train]).predict(X[held_out]) == y[held_out]
+            for train, held_out in folds.split(X, y)
+        ]
+        return float(np.concatenate(right).mean())
+
+    def _member(self, settings: JSONDict, seed: int) -> TimeSliverClassifier:
+        return TimeSliverClassifier(random_state=seed, n_jobs=self.n_jobs, **settings)

@@ -1,0 +1,44 @@
+"""The parts of a data set that a job trains, chooses and tests on."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from timesliver import datasets
+from timesliver.bench.jobs import Job
+from timesliver.datasets import Dataset
+from timesliver.errors import InvalidInputError
+
+__all__ = ["Parts", "load_parts", "settings"]
+
+
+class Parts(NamedTuple):
+    """The parts of a data set; `validation` is None where the archive has none."""
+
+    train: Dataset
+    validation: Dataset | None
+    test: Dataset
+
+
+def settings(job: Job) -> dict[str, Any]:
+    """Return the settings of a job: those of its data, its model and its explainer."""
+    found: dict[str, Any] = json.loads(job.config)
+    return found
+
+
+def load_parts(job: Job) -> Parts:
+    """Load what a job works on."""
+    return _load(settings(job)["data"]["load"], job.split)
+
+
+@lru_cache(maxsize=2)
+def _load(name: str, split: int) -> Parts:
+    info = datasets.info(name)
+    if info.source in ("uea", "ucr") and "validation" not in info.splits and split:
+        raise InvalidInputError(
+            f"{name} comes with one split into train and test; ask for split 0, not {split}"
+        )
+    parts = {part: datasets.load(name, part, seed=split) for part in info.splits}
+    return Parts(parts["train"], parts.get("validation"), parts["test"])

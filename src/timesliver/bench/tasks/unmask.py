@@ -1,0 +1,65 @@
+"""Keep the top u % of the points, retrain, and measure the accuracy e(u)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from timesliver.bench.cache import Cache
+from timesliver.bench.jobs import Job
+from timesliver.bench.tasks.data import load_parts, settings
+from timesliver.bench.tasks.explaining import explained
+from timesliver.bench.tasks.models import build
+from timesliver.errors import InvalidInputError
+from timesliver.metrics import unmasking_curve
+from timesliver.typing import JSONDict
+
+__all__ = ["perform"]
+
+
+def perform(job: Job, cache: Cache) -> JSONDict:
+    """Return the accuracy of the backbone of the option, retrained on a share of the points."""
+    options = dict(job.options)
+    percent = float(options["percent"])
+    scores = explained(job, cache, "train"), explained(job, cache, "test")
+    model = settings(job)["backbone"]
+    if percent < 100:
+        return _retrain(job, model, percent, scores)
+    return cache.get_or_make(  # with all points, the explainer does not matter
+        {
+            "kind": "unmasked",
+            "data": settings(job)["data"],
+            "model": model,
+            "seed": job.seed,
+            "split": job.split,
+        },
+        make=lambda: _retrain(job, model, percent, scores),
+        write=lambda found, path: _write(path, found),
+        read=_read,
+        suffix=".json",
+    )
+
+
+def _retrain(job: Job, model: JSONDict, percent: float, scores: tuple[Any, Any]) -> JSONDict:
+    parts = load_parts(job)
+    if parts.train.y is None or parts.test.y is None:
+        raise InvalidInputError(f"{job.dataset} has no labels to learn from")
+    curve = unmasking_curve(
+        build(model, job.seed),
+        (parts.train.X, parts.train.y),
+        (parts.test.X, parts.test.y),
+        *scores,
+        percents=[percent],
+        seeds=[job.seed],
+    )
+    return {"accuracy": float(curve.accuracies[..., -1].mean())}
+
+
+def _write(path: Path, found: JSONDict) -> None:
+    path.write_text(json.dumps(found), encoding="utf8")
+
+
+def _read(path: Path) -> JSONDict:
+    found: JSONDict = json.loads(path.read_text(encoding="utf8"))
+    return found

@@ -1,0 +1,319 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from timesliver import TimeSliverClassifier, metrics
+from timesliver.bench.cache import Cache
+from timesliver.bench.suites import load_suite
+from timesliver.bench.tasks import data, perform, prerequisites
+from timesliver.bench.tasks.choosing import Chosen, candidates
+from timesliver.bench.tasks.models import build, trained
+from timesliver.bench.tasks.pooling import MaxPooled
+from timesliver.errors import InvalidInputError, NotApplicableError
+
+SUITE = """
+title = "Tiny"
+[presets.quick]
+[[jobs]]
+task = "train"
+datasets = ["Tiny"]
+models = ["Sliver", "Net"]
+[[jobs]]
+task = "localise"
+datasets = ["Tiny"]
+models = ["Sliver"]
+explainers = ["timesliver", "additive", "random", "zscore", "untrained"]
+options = { cases = 12 }
+[[jobs]]
+task = "localise"
+datasets = ["Tiny"]
+models = ["Net"]
+explainers = ["integrated_gradients/fair", "limesegment"]
+options = { cases = 12 }
+[[jobs]]
+task = "unmask"
+datasets = ["Tiny"]
+models = ["Sliver"]
+explainers = ["timesliver", "random"]
+options = { percent = [30, 100], backbone = ["Net"] }
+[[jobs]]
+task = "negative"
+datasets = ["Tiny"]
+models = ["Sliver"]
+explainers = ["timesliver", "random"]
+options = { percent = [10] }
+[[jobs]]
+task = "axioms"
+datasets = ["Tiny"]
+models = ["Sliver"]
+explainers = ["additive"]
+options = { cases = 4 }
+[[jobs]]
+task = "panel"
+datasets = ["Tiny"]
+models = ["Sliver"]
+explainers = ["timesliver"]
+[[jobs]]
+task = "cost"
+datasets = ["Tiny"]
+models = ["Sliver"]
+options = { n_bins = [2, 20] }
+[catalogue.datasets.Tiny]
+load = "Tiny"
+[catalogue.models.Sliver]
+class = "TimeSliverClassifier"
+options = { max_epochs = 15, positional_encoding = false, segment_sizes = [3], latent_dim = 8, learning_rate = 0.01 }
+[catalogue.models.Net]
+class = "CNN"
+options = { max_epochs = 3, widths = [8, 8], head = [], batch_size = 16 }
+"""  # noqa: E501
+
+
+def make(n_cases, rng):
+    X = rng.normal(size=(n_cases, 2, 40)).astype(np.float32)
+    y = np.arange(n_cases) % 2
+    salient = np.zeros(X.shape, dtype=bool)
+    for case, label in enumerate(y):
+        start = rng.integers(5, 25)
+        X[case, label, start : start + 10] += 4
+        salient[case, label, start : start + 10] = True
+    return X, y.astype(str), salient
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    rng = np.random.default_rng(0)
+    arrays = {}
+    for part, size in (("train", 60), ("test", 24)):
+        names = (f"X_{part}", f"y_{part}", f"salient_{part}")
+        arrays |= dict(zip(names, make(size, rng), strict=True))
+    (folder / "localised").mkdir()
+    np.savez(folder / "localised" / "Tiny.npz", **arrays)
+    (folder / "tiny.toml").write_text(SUITE)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def world(folder):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TIMESLIVER_DATA", str(folder))
+        data._load.cache_clear()
+        jobs = load_suite(folder / "tiny.toml").jobs("quick")
+        cache = Cache(folder / "cache")
+        yield jobs, cache
+    data._load.cache_clear()
+
+
+def find(jobs, *texts):
+    (job,) = [job for job in jobs if all(text in job.label for text in texts)]
+    return job
+
+
+def test_training_is_kept_and_tested(world):
+    jobs, cache = world
+    job = find(jobs, "train,", "Sliver")
+    found = perform(job, cache)
+    assert found["accuracy"] == np.mean(np.array(found["predictions"]) == found["labels"]) > 0.9
+    assert found["epochs"] == 15
+    files = sorted(cache.folder.glob("*.safetensors"))
+    again = perform(job, cache)
+    assert again["predictions"] == found["predictions"]
+    assert again["n_parameters"] == sum(
+        p.numel() for p in trained(job, cache).network_.parameters()
+    )
+    assert sorted(cache.folder.glob("*.safetensors")) == files
+    other = replace(job, seed=1)
+    perform(other, cache)
+    assert len(list(cache.folder.glob("*.safetensors"))) == len(files) + 1
+
+
+def test_what_a_job_needs_first(world):
+    jobs, _ = world
+    job = find(jobs, "localise", "timesliver")
+    assert prerequisites(job) == [find(jobs, "train,", "Sliver")]
+    assert prerequisites(find(jobs, "train,", "Net")) == []
+    assert prerequisites(find(jobs, "unmask", "timesliver", "percent 30")) == prerequisites(job)
+
+
+def test_localisation_is_that_of_the_metrics(world):
+    jobs, cache = world
+    job = find(jobs, "localise", "timesliver")
+    found = perform(job, cache)
+    test = data.load_parts(job).test
+    scores = trained(job, cache).explain(test.X[:12])
+    salient = test.salient[:12]
+    assert found["n_cases"] == 12
+    assert found["time_ap"] == pytest.approx(metrics.auprc(scores, salient).mean)
+    total = metrics.auprc(scores, salient, part="magnitude", level="cell").mean
+    assert found["cell_total_ap"] == pytest.approx(total)
+    assert found["time_ap"] > perform(find(jobs, "localise", "random"), cache)["time_ap"]
+    assert found["forward_passes"] == 1
+    json.dumps(found)
+
+
+def test_controls_know_nothing_of_the_class(world):
+    jobs, cache = world
+    found = perform(find(jobs, "localise", "zscore"), cache)
+    test = data.load_parts(jobs[0]).test
+    expected = metrics.auprc(metrics.controls(test.X[:12])["zscore"], test.salient[:12])
+    assert found["time_ap"] == pytest.approx(expected.mean, abs=1e-6)
+    assert found["seconds_per_case"] is None
+    assert 0 < perform(find(jobs, "localise", "untrained"), cache)["time_ap"] < 1
+
+
+def test_methods_that_do_not_apply_say_so(world):
+    jobs, cache = world
+    with pytest.raises(NotApplicableError, match="channel"):
+        perform(find(jobs, "localise", "limesegment"), cache)
+
+
+def test_retraining_on_all_points_is_done_once(world):
+    jobs, cache = world
+    ours = [job for job in jobs if job.task == "unmask" and job.explainer == "timesliver"]
+    kept = {dict(job.options)["percent"]: perform(job, cache)["accuracy"] for job in ours}
+    assert set(kept) == {30, 100}
+    assert len(list(cache.folder.glob("*.json"))) == 1
+    random = find(jobs, "unmask", "random", "percent 100")
+    assert perform(random, cache)["accuracy"] == kept[100]
+    assert len(list(cache.folder.glob("*.json"))) == 1
+
+
+def test_masking_what_speaks_against_a_class(world):
+    jobs, cache = world
+    job = find(jobs, "negative", "timesliver")
+    found = perform(job, cache)
+    X = data.load_parts(job).test.X
+    model = trained(job, cache)
+    expected = metrics.logit_change(model, X, model.explain(X), 10)
+    assert found["delta"] == pytest.approx(expected.mean, abs=1e-5)
+    assert not found["reversed"]
+    assert perform(find(jobs, "negative", "random"), cache)["reversed"]
+
+
+def test_axioms_panels_and_cost(world):
+    jobs, cache = world
+    found = perform(find(jobs, "axioms"), cache)
+    assert found["completeness"] < 1e-4
+    assert set(found) == {"completeness", "sensitivity", "dummy", "symmetry", "scale"}
+    panel = perform(find(jobs, "panel"), cache)
+    assert np.shape(panel["series"]) == np.shape(panel["salient"]) == (2, 40)
+    assert np.max(panel["positive"]) == 1
+    few, many = (perform(job, cache) for job in jobs if job.task == "cost")
+    assert 0 < few["gflops"] < many["gflops"] < 3 * few["gflops"]
+
+
+def test_mistakes_are_named(world):
+    jobs, _ = world
+    with pytest.raises(InvalidInputError, match="there is no model class 'Oracle'"):
+        build({"class": "Oracle", "options": {}}, 0)
+    job = find(jobs, "train,", "Net")
+    with pytest.raises(InvalidInputError, match="ask for split 0"):
+        data._load("BasicMotions", 1)
+    config = json.loads(job.config) | {"data": {"load": "freqsum"}}
+    assert data.load_parts(replace(job, config=json.dumps(config))).validation is not None
+
+
+# --- choosing -------------------------------------------------------------------------------------
+
+
+SMALL = {"max_epochs": 6, "latent_dim": 8, "positional_encoding": False, "segment_sizes": (3,)}
+
+
+def test_settings_are_chosen_on_training_cases(monkeypatch):
+    X, y, _ = make(80, np.random.default_rng(1))
+    monkeypatch.setattr(
+        "timesliver.bench.tasks.choosing.candidates",
+        lambda n: [dict(SMALL, learning_rate=1e-6), dict(SMALL, learning_rate=0.02)],
+    )
+    model = Chosen(n_members=2, n_folds=2, random_state=3).fit(X, y)
+    assert model.chosen_["learning_rate"] == 0.02
+    assert model.accuracies_[1] > model.accuracies_[0]
+    members = [
+        TimeSliverClassifier(**model.chosen_, random_state=seed).fit(X, y).logits(X)
+        for seed in (6, 7)
+    ]
+    expected = model.classes_[np.mean(members, axis=0).argmax(axis=1)]
+    np.testing.assert_array_equal(model.predict(X), expected)
+
+
+def test_few_cases_decide_nothing():
+    assert Chosen()._validated({}, np.zeros((10, 1, 20)), np.arange(10) % 2) == 0
+    for n_timepoints in (8, 30, 3000):
+        for settings in candidates(n_timepoints):
+            assert max(settings.get("segment_sizes", (1,))) <= n_timepoints
+
+
+# --- maximum pooling ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def pooled():
+    X, y, _ = make(60, np.random.default_rng(2))
+    return MaxPooled(
+        n_bins=5,
+        pooling=(2, 3),
+        latent_dim=8,
+        segment_sizes=(3, 4),
+        max_epochs=5,
+        positional_encoding=False,
+        learning_rate=0.01,
+        random_state=0,
+    ).fit(X, y), X
+
+
+def interactions(model, X):
+    network, batch = model.network_, model._batch(model._read(X))
+    P, scales = network.interactions(batch)
+    shape = (len(batch), model.n_channels_, model.n_bins + 1, model.latent_dim)
+    return [(p * s[:, None, None]).view(shape)[:, :, 1:] for p, s in zip(P, scales, strict=True)]
+
+
+def textbook(model, P):
+    head = model.network_.head
+    logits = head.bias
+    for size, p in enumerate(P):
+        by_case = []
+        for case in p:
+            rows = []
+            for channel in case:  # (n, q)
+                padded = F.pad(channel, (0, 1, 0, 1), value=-torch.inf)  # 5 x 8 to 6 x 9
+                rows.append(F.max_pool2d(padded[None], (2, 3))[0])
+            by_case.append(torch.stack(rows).flatten())
+        logits = logits + torch.stack(by_case) @ head.weight[:, size].flatten(1).T
+    return logits
+
+
+@torch.no_grad()
+def test_logits_see_the_largest_of_each_group(pooled):
+    model, X = pooled
+    expected = textbook(model, interactions(model, X[:5]))
+    np.testing.assert_allclose(model.logits(X[:5]), expected.numpy(), atol=1e-5)
+
+
+def test_the_gradient_is_that_of_the_largest(pooled):
+    model, X = pooled
+    P = [p.detach().requires_grad_() for p in interactions(model, X[:1])]
+    target = int(model.logits(X[:1]).argmax())
+    gradients = torch.autograd.grad(textbook(model, P)[0, target], P)
+    head = model.network_.head
+    with torch.no_grad():
+        head.selected = head.largest(*model.network_.interactions(model._batch(model._read(X[:1]))))
+        W = head.full_weight()[target, :, :, 1:]
+        head.selected = None
+    for size, gradient in enumerate(gradients):
+        torch.testing.assert_close(W[size], gradient[0])
+
+
+def test_explanations_of_maximum_pooling(pooled, tmp_path):
+    model, X = pooled
+    scores = model.explain(X[:4], method="additive")
+    np.testing.assert_allclose(scores.net.sum(axis=1) + scores.bias, scores.logit, atol=1e-4)
+    np.testing.assert_allclose(scores.logit, model.logits(X[:4]).max(axis=1), atol=1e-5)
+    model.save(tmp_path / "model.safetensors")
+    loaded = MaxPooled.load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(loaded.logits(X), model.logits(X))
