@@ -10,6 +10,7 @@ SUITE = """
 title = "Small"
 [presets.quick]
 seeds = [0, 1]
+training_cases = { Mine = 100 }
 [presets.paper]
 seeds = [0, 1, 2]
 splits = [0, 1]
@@ -75,6 +76,8 @@ def test_a_job_carries_all_settings(suite):
     options = config["model"]["options"]
     assert (options["n_bins"], options["latent_dim"], options["segment_sizes"]) == (7, 9, [4])
     assert config["backbone"] == config["model"]
+    few = json.loads(suite.jobs("quick")[-1].config)["model"]
+    assert few == config["model"] | {"cases": 100}
     assert config["explainer"] == {"name": "random"}
 
 

@@ -1,7 +1,8 @@
 """Suites: TOML files that say which jobs make which tables and figures of the paper.
 
 A group of jobs names a task and lists data sets, models, explainers and options; every combination
-is a job. Values of one preset override those of the group. `catalogue.toml` says what the names of
+is a job. Values of one preset override those of the group; `training_cases` of a preset lets slow
+models learn from the first so many cases only. `catalogue.toml` says what the names of
 data sets, models and explainers stand for.
 """
 
@@ -43,13 +44,21 @@ class Catalogue:
     labels: dict[str, str]
 
     def config(
-        self, dataset: str, model: str, explainer: str, setting: str, backbone: str = ""
+        self,
+        dataset: str,
+        model: str,
+        explainer: str,
+        setting: str,
+        backbone: str = "",
+        cases: int | None = None,
     ) -> str:
         """Return all settings of a job in one line of JSON, so that other settings differ."""
         config: JSONDict = {
             "data": self._find("data set", self.datasets, dataset),
             "model": self.model(model, dataset),
         }
+        if cases is not None:
+            config["model"]["cases"] = cases
         if explainer:
             config["explainer"] = dict(self._find("explainer", self.explainers, explainer))
             if setting:
@@ -105,6 +114,7 @@ class Suite:
         check_choice("task", wanted["task"], TASKS)
         if preset not in wanted.get("presets", self.presets):
             return
+        few = wanted.get("training_cases", {})
         options = {name: _as_list(values) for name, values in wanted.get("options", {}).items()}
         for dataset, model, explainer, split, seed in itertools.product(
             wanted["datasets"],
@@ -126,7 +136,9 @@ class Suite:
                     seed=seed,
                     split=split,
                     options=tuple(sorted(chosen.items())),
-                    config=self.catalogue.config(dataset, model, name, setting, backbone),
+                    config=self.catalogue.config(
+                        dataset, model, name, setting, backbone, few.get(model)
+                    ),
                 )
 
 

@@ -66,13 +66,17 @@ def build(settings: dict[str, Any], seed: int) -> Any:
 def fit(model: Any, job: Job) -> Any:
     """Train a model on the training part, with the validation part if there is one."""
     parts = load_parts(job)
+    some = slice(settings(job)["model"].get("cases"))
+    X, y = parts.train.X[some], parts.train.y
+    if y is None:
+        raise InvalidInputError(f"{job.dataset} has no labels to learn from")
+    y = y[some]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those of the rivals, in many jobs at once
         if isinstance(model, SeriesClassifier) and parts.validation is not None:
             validation = parts.validation.X, parts.validation.y
-            return model.fit(parts.train.X, parts.train.y, validation_data=validation)
-        X, y = parts.train.X, parts.train.y
-        if parts.validation is not None and parts.validation.y is not None and y is not None:
+            return model.fit(X, y, validation_data=validation)
+        if parts.validation is not None and parts.validation.y is not None:
             X, y = np.concatenate([X, parts.validation.X]), np.concatenate([y, parts.validation.y])
         return model.fit(_plain(model, X), y)
 
