@@ -57,9 +57,10 @@ class TestRuns:
         suite = make_suite([LOCALISE])
         records = run_all(suite, lambda job: good(job) if job.seed else None)
         assert len(collect(suite, records)) == 12
-        runs = collect(suite, records, "quick")
+        runs = select(collect(suite, records, "quick"), "localise")
         assert [run.status for run in runs].count("missing") == 6
-        assert len(collect(suite, records.values(), "quick")) == 18
+        assert len(runs) == 18
+        assert len(collect(suite, records.values(), "quick")) == 18 + 6  # and the trainings
 
     def test_records_of_other_configurations_are_left_out(self):
         suite = make_suite([LOCALISE])
@@ -84,7 +85,8 @@ class TestRuns:
         assert len(select(runs, "localise", {"dataset": "LowVar"})) == 9
         assert len(select(runs, "localise", {"explainer": ["lime", "random"]})) == 12
         assert len(select(runs, "localise", {"seed": 0}, {"explainer": "lime"})) == 4
-        assert select(runs, "train") == []
+        assert len(select(runs, "train")) == 6  # each model they need, once
+        assert select(runs, "panel") == []
 
     def test_a_trial_with_a_failure_is_left_out(self):
         def run(seed, model, status="done", value=1.0):

@@ -123,6 +123,7 @@ def test_training_is_kept_and_tested(world):
     files = sorted(cache.folder.glob("*.safetensors"))
     again = perform(job, cache)
     assert again["predictions"] == found["predictions"]
+    assert again["seconds_fit"] == found["seconds_fit"] > 0
     assert again["n_parameters"] == sum(
         p.numel() for p in trained(job, cache).network_.parameters()
     )
@@ -177,10 +178,10 @@ def test_retraining_on_all_points_is_done_once(world):
     ours = [job for job in jobs if job.task == "unmask" and job.explainer == "timesliver"]
     kept = {dict(job.options)["percent"]: perform(job, cache)["accuracy"] for job in ours}
     assert set(kept) == {30, 100}
-    assert len(list(cache.folder.glob("*.json"))) == 1
+    kept_files = len(list(cache.folder.glob("*.json")))
     random = find(jobs, "unmask", "random", "percent 100")
     assert perform(random, cache)["accuracy"] == kept[100]
-    assert len(list(cache.folder.glob("*.json"))) == 1
+    assert len(list(cache.folder.glob("*.json"))) == kept_files
 
 
 def test_masking_what_speaks_against_a_class(world):

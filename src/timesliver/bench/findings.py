@@ -59,7 +59,7 @@ class Findings:
 
     def functions(self) -> dict[str, Any]:
         """Return what a template knows, by name."""
-        names = ("value", "spread", "number", "paper", "table", "command")
+        names = ("value", "spread", "number", "has", "paper", "table", "command")
         return {name: getattr(self, name) for name in names}
 
     def value(self, suite: str, *, decimals: int | None = 3, **asked: Any) -> str:
@@ -90,6 +90,11 @@ class Findings:
         assert mean is not None
         return mean
 
+    def has(self, suite: str, *, decimals: int | None = None, **asked: Any) -> bool:  # noqa: ARG002
+        """Whether all trials of a number are done; a wrong name is an error all the same."""
+        cell = self._cell(suite, **asked)
+        return cell.mean is not None and cell.status != "partial"
+
     def paper(self, table: str, row: str, column: str) -> str:
         """Return a number as the paper prints it, without its spread."""
         found = paper.load(table).get(row, column)
@@ -116,7 +121,18 @@ class Findings:
             )
         return self._outcomes[suite]
 
-    def _find(
+    def _find(self, suite: str, **asked: Any) -> Cell:
+        cell = self._cell(suite, **asked)
+        if cell.mean is None or cell.status == "partial":
+            count = cell.measured
+            raise InvalidInputError(
+                f"{_words(asked)} in {suite} is not complete: {cell.n} trials done, {count.failed} "
+                f"jobs failed, {count.missing} missing, {count.na} do not apply; "
+                f"run: {self._outcome(suite).command}"
+            )
+        return cell
+
+    def _cell(
         self,
         suite: str,
         *,
@@ -143,15 +159,7 @@ class Findings:
                     f"{what} in {suite} is not one number: {name} is one of "
                     f"{', '.join(sorted(map(repr, seen)))}; give one, or {name}='*' for the mean"
                 )
-        cell = Cell(Measured.of(runs, key, scale, upto))
-        if cell.mean is None or cell.status == "partial":
-            count = cell.measured
-            raise InvalidInputError(
-                f"{what} in {suite} is not complete: {cell.n} trials done, {count.failed} jobs "
-                f"failed, {count.missing} missing, {count.na} do not apply; "
-                f"run: {outcome.command}"
-            )
-        return cell
+        return Cell(Measured.of(runs, key, scale, upto))
 
 
 def _words(asked: Mapping[str, Any]) -> str:

@@ -111,6 +111,15 @@ class Job:
         parts += [f"{name} {_words(value)}" for name, value in self.options]
         return ", ".join(part for part in parts if part)
 
+    @property
+    def training(self) -> Job | None:
+        """The job that trains the model of this one; None if it needs no trained model."""
+        if self.task in ("train", "cost"):
+            return None
+        config = json.loads(self.config)
+        config = canonical({name: config[name] for name in ("data", "model")})
+        return Job("train", self.dataset, self.model, "", "", self.seed, self.split, (), config)
+
     def matches(self, text: str) -> bool:
         """Whether a text is part of the label; case, ``-``, ``_`` and blanks make no difference.
 

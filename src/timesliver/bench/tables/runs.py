@@ -80,7 +80,7 @@ def collect(
     records: Mapping[str, Record] | Iterable[Record],
     preset: str | None = None,
 ) -> list[Run]:
-    """Return one run for each job of the preset, in the suite's order.
+    """Return one run for each job of the preset and the trainings they need, in the suite's order.
 
     Without a preset these are the jobs of all presets that have a record, and nothing is missing.
     Records of configurations that the suite no longer has are left out in any case.
@@ -89,7 +89,9 @@ def collect(
     by_hash = {record.hash: record for record in found}
     presets = list(suite.presets) if preset is None else [preset]
     runs = []
-    for job in distinct(job for one in presets for job in suite.jobs(one)):
+    jobs = [job for one in presets for job in suite.jobs(one)]
+    trainings = [job.training for job in jobs if job.config and job.training is not None]
+    for job in distinct([*jobs, *trainings]):
         record = by_hash.get(job.hash)
         if record is not None:
             runs.append(Run(record.job, record.status, record.result or {}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import warnings
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from timesliver.bench.tasks.data import load_parts, settings
 from timesliver.bench.tasks.pooling import MaxPooled
 from timesliver.errors import InvalidInputError, MissingExtraError, NotApplicableError
 from timesliver.estimator import SeriesClassifier
+from timesliver.typing import JSONDict
 
 __all__ = ["build", "fit", "trained"]
 
@@ -94,21 +96,42 @@ def trained(job: Job, cache: Cache) -> Any:
     model = build(settings(job)["model"], job.seed)
     if not isinstance(model, SeriesClassifier):
         raise NotApplicableError(f"{job.model} cannot be kept in a file, so nothing explains it")
+    read: Callable[..., Any] = type(model).load
+
+    def make() -> Any:
+        start = time.perf_counter()
+        fitted = fit(model, job)
+        _seconds(job, cache, time.perf_counter() - start)
+        return fitted
+
+    return cache.get_or_make(
+        _key(job, "model"),
+        make,
+        write=lambda fitted, path: fitted.save(path),
+        read=read,
+        suffix=".safetensors",
+    )
+
+
+def _key(job: Job, kind: str) -> JSONDict:
     config = settings(job)
-    key = {
-        "kind": "model",
+    return {
+        "kind": kind,
         "data": config["data"],
         "model": config["model"],
         "seed": job.seed,
         "split": job.split,
     }
-    read: Callable[..., Any] = type(model).load
+
+
+def _seconds(job: Job, cache: Cache, now: float) -> float:
+    """Return how long the training of a model took, when it was trained."""
     return cache.get_or_make(
-        key,
-        make=lambda: fit(model, job),
-        write=lambda fitted, path: fitted.save(path),
-        read=read,
-        suffix=".safetensors",
+        _key(job, "seconds"),
+        make=lambda: now,
+        write=lambda seconds, path: path.write_text(json.dumps(seconds)),
+        read=lambda path: float(json.loads(path.read_text())),
+        suffix=".json",
     )
 
 
@@ -119,11 +142,12 @@ def n_parameters(model: Any) -> int | None:
 
 
 def timed_fit(job: Job, cache: Cache) -> tuple[Any, float]:
-    """Return the trained model of a job and the seconds that it took just now."""
+    """Return the trained model of a job and the seconds that its training took."""
     start = time.perf_counter()
     model = build(settings(job)["model"], job.seed)
-    found = trained(job, cache) if isinstance(model, SeriesClassifier) else fit(model, job)
-    return found, time.perf_counter() - start
+    if isinstance(model, SeriesClassifier):
+        return trained(job, cache), _seconds(job, cache, time.perf_counter() - start)
+    return fit(model, job), time.perf_counter() - start
 
 
 def _plain(model: Any, X: NDArray[Any]) -> NDArray[Any]:
