@@ -17,6 +17,7 @@ __all__ = ["Chosen", "candidates"]
 
 _SHARES = {"fine": (16, 4), "coarse": (8, 2)}  # the length over the segment sizes
 _FEW = 60  # cases below which a third of them says too little
+_MANY = 1000  # cases that are enough to choose by
 
 
 def candidates(n_timepoints: int) -> list[JSONDict]:
@@ -32,10 +33,15 @@ def candidates(n_timepoints: int) -> list[JSONDict]:
         for name, shares in _SHARES.items()
     }
     return [
-        {},  # the defaults
-        {"segment_sizes": sizes["fine"]},
-        {"segment_sizes": sizes["coarse"], "n_bins": 3},
-        {"segment_sizes": sizes["fine"], "channels": "separate", "n_bins": 3},
+        {"positional_encoding": True},  # beside it the defaults
+        {"positional_encoding": True, "segment_sizes": sizes["fine"]},
+        {"positional_encoding": True, "segment_sizes": sizes["coarse"], "n_bins": 3},
+        {
+            "positional_encoding": True,
+            "segment_sizes": sizes["fine"],
+            "channels": "separate",
+            "n_bins": 3,
+        },
     ]
 
 
@@ -91,6 +97,8 @@ class Chosen(ClassifierMixin, BaseEstimator):
         n_folds = min(self.n_folds, int(np.unique(y, return_counts=True)[1].min()))
         if n_folds < 2 or len(y) < _FEW:
             return 0.0  # too few to choose by: the first candidate it is
+        some = np.random.default_rng(0).permutation(len(y))[:_MANY]
+        X, y = X[some], y[some]
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
         right = [
             self._member(settings, 0).fit(X[train], y[train]).predict(X[held_out]) == y[held_out]
