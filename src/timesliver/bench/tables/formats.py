@@ -46,7 +46,8 @@ _HTML = """\
 {%- for block, span in blocks %}<th class="block" colspan="{{ span }}">{{ block }}</th>
 {%- endfor %}</tr>
 {%- endif %}
-<tr>{% for head in heads %}<th scope="col">{{ head }}</th>{% endfor %}</tr>
+<tr>{% for head in heads %}<th scope="col"{% if loop.index <= n_labels %} class="label"{% endif %}>
+{{- head }}</th>{% endfor %}</tr>
 </thead>
 <tbody>
 {%- for row in rows %}
