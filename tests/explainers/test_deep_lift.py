@@ -4,6 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from explainers.small import Smooth
 from timesliver.backbones import (
     CNNNetwork,
     FCNNetwork,
@@ -31,25 +32,10 @@ def series(n_cases=4, n_timepoints=16, seed=0):
 def lift(module, x, reference):
     """Shares of one series by the repaired rule, for a module that returns one number a row."""
     values = torch.tensor(x).requires_grad_()
-    with rescaling(module):
+    with rescaling(module, 2):
         y = module(torch.cat([values[None], torch.tensor(reference)[None]]))
     (multipliers,) = torch.autograd.grad(y[0].sum(), values)
     return (multipliers * (values - torch.tensor(reference))).detach().numpy(), y.detach()
-
-
-class Smooth(nn.Module):
-    """Activations, but no pooling."""
-
-    def __init__(self):
-        super().__init__()
-        with seeded(1):
-            self.layers = nn.Sequential(
-                nn.Conv1d(2, 6, 3), nn.ReLU(), nn.Conv1d(6, 6, 3), nn.Tanh(), nn.Flatten(),
-                nn.Linear(6 * 12, 8), nn.Sigmoid(), nn.Linear(8, 3),
-            )  # fmt: skip
-
-    def forward(self, x):
-        return self.layers(x)
 
 
 # --- the rule ------------------------------------------------------------------------------------
@@ -70,7 +56,7 @@ def test_a_unit_hands_its_change_back_in_proportion():
 def test_without_a_change_the_derivative_counts():
     module = nn.Sequential(nn.Tanh())
     x = torch.tensor([0.3, -2.0]).requires_grad_()
-    with rescaling(module):
+    with rescaling(module, 2):
         y = module(torch.stack([x, x.detach()]))
     (multipliers,) = torch.autograd.grad(y[0].sum(), x)
     torch.testing.assert_close(multipliers, 1 - torch.tanh(x.detach()) ** 2)
@@ -123,7 +109,7 @@ def test_answers_do_not_change_and_the_network_is_given_back():
 
     module, x = Shared().eval(), torch.from_numpy(series(6))
     expected = module(x)
-    with rescaling(module):
+    with rescaling(module, 6):
         torch.testing.assert_close(module(x), expected, rtol=0, atol=0)
     assert module.relu.inplace
     assert not module.relu._forward_hooks
@@ -274,3 +260,41 @@ def test_functions_that_are_no_modules_keep_their_gradient():
     expected = np.zeros(X.shape)
     expected[:, 0, 1] = np.maximum(X[:, 0, 1], 0)
     np.testing.assert_allclose(net(a), expected, atol=1e-6)
+
+
+class Turned(nn.Module):
+    """One layer at each moment, of tensors (B, v, L) whose axes are put in some order before."""
+
+    def __init__(self, first, second, normalised=False):
+        super().__init__()
+        self.order = first, second, 3 - first - second
+        with seeded(0):
+            self.layer, self.head = nn.Linear(2, 5), nn.Linear(5, 3)
+        self.norm = nn.LayerNorm(5) if normalised else nn.Identity()
+        self.relu = nn.ReLU()
+
+    def forward(self, x):
+        features = self.relu(self.norm(self.layer(x.permute(self.order))))
+        return self.head(features.mean(self.order.index(2)))
+
+
+@pytest.mark.parametrize("n_timepoints", [2, 4, 7, 8, 16])
+@pytest.mark.parametrize("n_cases", [1, 4])
+@pytest.mark.parametrize("normalised", [False, True])
+def test_modules_that_put_time_first_are_refused(n_timepoints, n_cases, normalised):
+    X = series(n_cases, n_timepoints)
+    module = Turned(2, 0, normalised).eval()
+    with pytest.raises(NotApplicableError, match="cases in their first axis"):
+        create("deep_lift", module).explain(X)
+    assert not module.relu._forward_hooks
+
+
+@pytest.mark.parametrize("n_timepoints", [2, 7, 8])
+def test_modules_that_keep_the_cases_first_are_explained(n_timepoints):
+    X = series(4, n_timepoints)
+    a = create("deep_lift", Turned(0, 2).eval()).explain(X)
+    np.testing.assert_allclose(a.net.sum(1) + a.bias, a.logit, atol=1e-5)
+    flat = nn.Sequential(nn.Flatten(0, 1), nn.Linear(n_timepoints, 5), nn.ReLU(), nn.Linear(5, 2))
+    a = create("deep_lift", nn.Sequential(flat, nn.Unflatten(0, (-1, 2)), nn.Flatten()).eval())
+    a = a.explain(X)  # rows of the activation: cases, and channels within
+    np.testing.assert_allclose(a.net.sum(1) + a.bias, a.logit, atol=1e-5)

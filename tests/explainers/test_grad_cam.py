@@ -113,6 +113,8 @@ def test_sight_of_the_backbones(network, expected):
     [
         ([nn.Conv1d(2, 3, 5, stride=2, padding=2)], (2, -2, 2)),
         ([nn.Conv1d(2, 3, 3, dilation=4), nn.AvgPool1d(3)], (3, 0, 10)),
+        ([nn.Conv1d(2, 3, 5, padding=2, padding_mode="reflect")], (1, -2, 2)),
+        ([nn.ReplicationPad1d((4, 0)), nn.Conv1d(2, 3, 5)], (1, -4, 0)),
         ([nn.MaxPool1d(3, 2, 1), nn.ConstantPad1d((4, 0), 0.0), nn.Conv1d(2, 3, 5)], (2, -9, 1)),
     ],
 )
@@ -171,6 +173,62 @@ def test_without_a_trace_positions_are_spread_evenly():
     assert _Sight.even(40, 20) == (2, 0, 1)
     branches = nn.Conv1d(2, 2, 1)(x), nn.Conv1d(2, 2, 1, stride=2)(x)
     assert _Sight.of(branches[0][:, :, :20] + branches[1], x) is None
+
+
+class Every(nn.Module):
+    def __init__(self, step):
+        super().__init__()
+        self.step = step
+
+    def forward(self, x):
+        return x[:, :, :: self.step]
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        nn.AdaptiveAvgPool1d(50),
+        Every(4),
+        nn.Upsample(scale_factor=3),
+        nn.ConvTranspose1d(1, 1, 1, 2),
+    ],
+)
+def test_operations_that_are_not_known_do_not_move_the_fair_map(between):
+    layers = nn.Conv1d(1, 1, 5, padding=2), nn.ReLU(), between, nn.Conv1d(1, 1, 3, padding=1)
+    module = nn.Sequential(*layers, nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(1, 2)).eval()
+    with torch.no_grad():
+        for weights in module.parameters():
+            weights.fill_(0.2)
+    X = np.zeros((1, 1, 200))
+    X[0, 0, 150:161] = 1
+    a = create("grad_cam", module).explain(X, target=0)
+    assert 140 <= a.positive[0].argmax() <= 170
+
+
+def test_what_a_sight_covers():
+    assert _Sight(1, 0, 0).covers(40, 40)
+    assert _Sight(1, -2, 2).covers(40, 40)
+    assert _Sight(4, 0, 14).covers(80, 17)  # the last sees 64 to 78
+    assert _Sight(4, 0, 14).covers(82, 17)
+    assert not _Sight(4, 0, 14).covers(83, 17)  # there would be an 18th
+    assert not _Sight(1, 0, 0).covers(40, 20)
+    assert not _Sight(2, 0, 1).covers(40, 40)
+    for L in range(20, 120):  # the ends that pools of a backbone leave out do not matter
+        x = torch.zeros(1, 2, L, requires_grad=True)
+        for network, _ in networks():
+            features, _ = network.eval().features(SeriesBatch(x, torch.tensor([L])))
+            assert _Sight.of(features, x).covers(L, features.shape[2])
+
+
+def test_deep_networks():
+    block = nn.Conv1d(2, 2, 3, padding=1), nn.BatchNorm1d(2), nn.ReLU()
+    deep = nn.Sequential(*block * 300, nn.Conv1d(2, 3, 1)).eval()
+    x = torch.zeros(1, 2, 40, requires_grad=True)
+    y = deep(x)
+    for _ in range(200):
+        y = y * 1
+    assert _Sight.of(y, x) == (1, -300, 300)
+    assert np.isfinite(create("grad_cam", Averaging(*deep).eval()).explain(series()).net).all()
 
 
 # --- backbones -----------------------------------------------------------------------------------

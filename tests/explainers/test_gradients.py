@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from explainers.small import Smooth, calm_stretches
 from timesliver.backbones import CNN, CNNNetwork, LSTMNetwork, TransformerNetwork
 from timesliver.backbones.layers import seeded
 from timesliver.errors import (
@@ -22,18 +23,6 @@ from timesliver.metrics import auprc
 METHODS = ("integrated_gradients", "gradient_shap", "deep_lift", "deep_lift_shap", "grad_cam")
 every = pytest.mark.parametrize("method", METHODS)
 settings = pytest.mark.parametrize("setting", ["fair", "paper"])
-
-
-def calm_stretches(n_cases, seed, n_timepoints=60):
-    """LowVar, small and easy: a stretch of one channel is calm, its level is the class."""
-    rng = np.random.default_rng(seed)
-    X = 0.4 * rng.normal(size=(n_cases, 2, n_timepoints))
-    y = np.arange(n_cases) % 2
-    where = np.zeros(X.shape, dtype=bool)
-    for case, start in enumerate(rng.integers(5, n_timepoints - 15, size=n_cases)):
-        where[case, case // 2 % 2, start : start + 10] = True
-    level = np.where(y, 1.5, -1.5)[:, None, None] + 0.1 * rng.normal(size=X.shape)
-    return np.where(where, level, X), y, where
 
 
 @pytest.fixture(scope="module")
@@ -149,25 +138,10 @@ def test_steps_are_doubled_until_the_shares_add_up():
 # --- agreement with captum -----------------------------------------------------------------------
 
 
-class Small(nn.Module):
-    """Without pooling, where captum's DeepLIFT is right too."""
-
-    def __init__(self):
-        super().__init__()
-        with seeded(1):
-            self.layers = nn.Sequential(
-                nn.Conv1d(2, 6, 3), nn.ReLU(), nn.Conv1d(6, 6, 3), nn.Tanh(), nn.Flatten(),
-                nn.Linear(6 * 12, 8), nn.Sigmoid(), nn.Linear(8, 3),
-            )  # fmt: skip
-
-    def forward(self, x):
-        return self.layers(x)
-
-
 def test_integrated_gradients_are_captums():
     from captum.attr import IntegratedGradients
 
-    model, X = Small().eval(), np.random.default_rng(2).normal(size=(5, 2, 16)).astype(np.float32)
+    model, X = Smooth().eval(), np.random.default_rng(2).normal(size=(5, 2, 16)).astype(np.float32)
     a = create("integrated_gradients", model, setting="paper").explain(X)
     captum = IntegratedGradients(model).attribute(
         torch.from_numpy(X), target=torch.from_numpy(a.target)
@@ -180,7 +154,7 @@ def test_gradient_shap_is_captums_for_the_same_draws(monkeypatch):
 
     rng = np.random.default_rng(2)
     X, train = (rng.normal(size=(n, 2, 16)).astype(np.float32) for n in (1, 5))
-    model = as_model(Small().eval())
+    model = as_model(Smooth().eval())
     explainer = create("gradient_shap", model, setting="paper").fit(train)
     draw = torch.Generator().manual_seed(model.read(X).seed(0, explainer.seed))
     starts = torch.randint(5, (5,), generator=draw).numpy()
@@ -302,7 +276,7 @@ def test_forward_passes_are_the_rows_that_went_through_the_network(method, setti
 @every
 @settings
 def test_rows_through_a_module_of_the_users_are_counted(method, setting):
-    module = Small().eval()
+    module = Smooth().eval()
     rows, forward = [], module.forward
     module.forward = lambda x: rows.append(len(x)) or forward(x)
     X = np.random.default_rng(2).normal(size=(3, 2, 16))
@@ -424,6 +398,18 @@ def test_baselines():
     explainer, of = references(slice(1, 2), baselines=("mean",))
     explainer.fit(train)
     assert not of(X)[0][:, :, 50:].any()  # the training series were shorter
+
+
+@pytest.mark.parametrize("length", [1, 10, 400, 3000])
+def test_the_blur_is_a_gaussian_over_all_that_was_observed(length):
+    x = np.random.default_rng(0).normal(size=(2, length))
+    x[1, length // 3 : length // 2] = np.nan
+    found, _ = references(slice(0, 1), baselines=("blur",))[1]([x, np.zeros((2, length + 50))])
+    t, seen = np.arange(length), np.isfinite(x)
+    kernel = np.exp(-((t[:, None] - t) ** 2) / (2 * default_window(length) ** 2))
+    expected = np.nan_to_num(x) @ kernel / np.maximum(seen @ kernel, 1e-12) * seen
+    np.testing.assert_allclose(found[0, :, :length], expected, atol=1e-5)
+    assert not found[:, :, length:].any()
 
 
 def test_noise_does_not_depend_on_padding():

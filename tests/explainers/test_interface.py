@@ -1,5 +1,6 @@
 """What holds for every explainer, whatever its method."""
 
+import time
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -156,7 +157,7 @@ def test_neither_order_nor_company_matters(subject, explainer, found):
 
 
 def test_more_cases_than_are_explained_at_once(subject, explainer, found, monkeypatch):
-    monkeypatch.setattr("timesliver.explainers.base._CASES", 2)
+    monkeypatch.setattr(type(explainer), "cases_at_once", 2, raising=False)
     again = explainer.explain(subject.X)
     assert_same(again, found)
     np.testing.assert_allclose(again.forward_passes.mean(), found.forward_passes.mean())
@@ -264,6 +265,43 @@ def test_the_setting_of_the_paper(subject, found):
         assert not np.allclose(paper.net, found.net)
     else:
         assert_same(paper, found)
+
+
+@pytest.mark.parametrize("name", ["lime", "limesegment", "kernel_shap", "gradient_shap"])
+def test_slow_methods_show_how_far_they_are(name, monkeypatch, capsys):
+    monkeypatch.setattr("timesliver.training.runtime._LONG", 0.01)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # lets rich draw where there is no terminal
+    X, y, _ = bumps(n_cases=12, n_timepoints=24)
+    model = CNN(widths=(4,), pooled_layers=0, max_epochs=1, random_state=0).fit(X, y)
+    for verbose in (0, 1):
+        explainer = create(name, model, verbose=verbose, **OPTIONS[name]).fit(X, y)
+        score = explainer._scores
+
+        def slowly(*args, score=score):
+            time.sleep(0.02)
+            return score(*args)
+
+        explainer._scores = slowly
+        explainer.explain(X[:3])
+        shown = capsys.readouterr().err
+        assert (f"Explaining by {name}" in shown) == bool(verbose)
+    assert "33%" in shown  # after the first of three cases
+
+
+def test_passes_do_not_depend_on_company():
+    pytest.importorskip("captum")
+
+    class Steep(torch.nn.Module):
+        def forward(self, X):
+            return torch.stack([torch.tanh(400 * (X[:, 0, 0] - 1.5)) + X[:, 0, 1], X[:, 0, 0]], 1)
+
+    X = np.ones((3, 1, 4))
+    X[1, 0, 0] = 3  # its way crosses the step: 50 + 100 + 200 passes, the others need 50
+    explainer = create("integrated_gradients", Steep().eval())
+    together = explainer.explain(X, target=0).forward_passes
+    alone = [explainer.explain(X[i : i + 1], target=0).forward_passes[0] for i in range(3)]
+    np.testing.assert_array_equal(together, alone)
+    assert together[1] - together[0] == 300
 
 
 def test_one_channel_only():

@@ -129,6 +129,16 @@ def test_a_backbone_says_itself_how_many_cases_fit(monkeypatch):
     assert sizes == [2, 2, 1]
 
 
+def test_one_case_many_times():
+    values = torch.randn(1, 2, 9, generator=torch.Generator().manual_seed(0))
+    one = Inputs(values, values > 0, torch.tensor([9]))
+    many = one.repeated(3)
+    assert len(many) == 3
+    for field in ("values", "observed", "lengths"):
+        assert all(torch.equal(each, getattr(one, field)[0]) for each in getattr(many, field))
+    assert len(one.repeated(0)) == 0
+
+
 def test_the_seed_of_a_case_follows_from_its_values_alone():
     values = torch.randn(3, 2, 9, generator=torch.Generator().manual_seed(0))
     values[1, :, 6:] = 0
@@ -153,6 +163,22 @@ def test_a_foreign_module_is_explained(data):
     np.testing.assert_allclose(found.probabilities, logits.softmax(1), rtol=1e-5)
     assert found.classes.tolist() == ["x", "y", "z"]
     np.testing.assert_array_equal(found.series, X)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_a_module_of_another_precision(data, dtype):
+    X = data[0][:6].astype(np.float32)
+    module = Foreign().eval().to(dtype)
+    model = as_model(module)
+    logits = model.infer(model.read(X))
+    assert logits.dtype == torch.float32
+    torch.testing.assert_close(logits, module(torch.from_numpy(X).to(dtype)).detach().float())
+    for name in ("integrated_gradients", "deep_lift", "grad_cam", "gradient_shap", "lime"):
+        for setting in ("fair", "paper"):
+            explainer = create(name, model, setting=setting, random_state=0).fit(X)
+            found = explainer.explain(X[:2])
+            assert found.net.dtype == np.float32
+            assert np.abs(found.net).max() > 0
 
 
 def test_a_function_is_explained(data):

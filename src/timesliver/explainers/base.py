@@ -30,8 +30,6 @@ from timesliver.typing import IntArray
 
 __all__ = ["AnyExplainer", "Case", "Explainer", "Scores"]
 
-_CASES = 32  # explained between two steps of the progress bar
-
 
 class Case(NamedTuple):
     """What a method is told of a case beside its values: class index and seed."""
@@ -172,6 +170,10 @@ class AnyExplainer(ABC):
 class Explainer(AnyExplainer):
     """A way to explain that scores a few cases at a time; see `AnyExplainer`."""
 
+    #: Cases scored together: a step of the progress bar, and the unit of the costs, which are
+    #: means over them. 1 for methods that go from case to case anyway.
+    cases_at_once: ClassVar[int] = 32
+
     @abstractmethod
     def _scores(self, inputs: Inputs, cases: list[Case]) -> Scores:
         """Explain a few cases; the model may be given `batch_size` rows at once."""
@@ -190,10 +192,11 @@ class Explainer(AnyExplainer):
         wanted = self._targets(target, len(inputs))
         chosen = logits.argmax(1).cpu().numpy() if wanted is None else wanted
         shared = (time.perf_counter() - start) / len(inputs)
+        step = self.cases_at_once
         parts = [
             self._explain_part(series[cases], inputs[cases], logits[cases], chosen[cases], shared)
             for cases in progress(
-                [slice(i, i + _CASES) for i in range(0, len(inputs), _CASES)],
+                [slice(i, i + step) for i in range(0, len(inputs), step)],
                 f"Explaining by {self.name}",
                 bool(self.verbose),
             )

@@ -7,11 +7,12 @@ import warnings
 import torch
 from torch import Tensor, nn
 
+from timesliver.backbones import BackboneNetwork
 from timesliver.errors import MissingExtraError, NotApplicableError
 from timesliver.explainers.base import Case, Scores
 from timesliver.explainers.baselines import AgainstBaselines, AgainstTraining, Comparing
 from timesliver.explainers.model import Inputs, Model
-from timesliver.explainers.rescale import rescaling
+from timesliver.explainers.rescale import check_apart, rescaling
 
 __all__ = ["DeepLIFT", "DeepLIFTSHAP"]
 
@@ -19,14 +20,11 @@ __all__ = ["DeepLIFT", "DeepLIFTSHAP"]
 class _Lifting(Comparing):
     """Multipliers between series and references, by captum ("paper") or by `rescaling`."""
 
+    cases_at_once = 8  # each with up to 20 references
+
     def _check_model(self) -> None:
         super()._check_model()
-        network = self.model.network
-        if network is None:
-            raise NotApplicableError(
-                f"{self.name} looks at the activations of a network, but the model is a function; "
-                f"give a torch module, or use integrated_gradients"
-            )
+        network = self.model.network_for(self.name)
         if any(isinstance(module, nn.RNNBase) for module in network.modules()):
             raise NotApplicableError(
                 f"{self.name} has no rule for the gates of recurrent layers, which "
@@ -55,12 +53,13 @@ class _Lifting(Comparing):
         self, inputs: Inputs, references: Tensor, targets: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Return the shares of pairs, (n, v, L), and the logits of the references, (n,)."""
-        assert self.model.network is not None
-        n = len(references)
+        network, n = self.model.network_for(self.name), len(references)
         values = inputs.values.detach().requires_grad_()
-        with rescaling(self.model.network):
+        with rescaling(network, 2 * n) as of_references:
             both = inputs[torch.arange(n).repeat(2)]
             logits = self.model.logits(both, torch.cat([values, references]))
+        if not isinstance(network, BackboneNetwork):
+            check_apart(of_references, values)
         chosen = logits.gather(1, targets.repeat(2)[:, None])[:, 0]  # (2 n,)
         (multipliers,) = torch.autograd.grad(chosen[:n].sum(), values)
         return multipliers * (inputs.values - references), chosen[n:].detach()
@@ -94,8 +93,7 @@ class _Asked(nn.Module):
 
     def forward(self, values: Tensor) -> Tensor:
         """Return the logits of any number of changed versions of the case."""
-        case = self._inputs[torch.zeros(len(values), dtype=torch.long)]
-        self.logits = self._model.logits(case, values)
+        self.logits = self._model.logits(self._inputs.repeated(len(values)), values)
         return self.logits
 
 
@@ -112,6 +110,9 @@ class DeepLIFT(_Lifting, AgainstBaselines):
     `nn.MaxPool1d`; other layers that are not linear, such as the attention and the layer
     normalisation of a transformer, keep their gradient, and the shares then do not add up.
     Recurrent layers are refused. A pair of rows is passed even if `batch_size` is 1.
+
+    A module must keep the cases in the first axis of whatever its activations are given, so that
+    the rows of a series and of its baseline can be told apart. The fair setting refuses others.
 
     Parameters
     ----------

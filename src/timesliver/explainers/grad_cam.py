@@ -31,7 +31,8 @@ class GradCAM(Explainer):
 
     "paper": each time point takes the nearest position of the layer, as if these were spread
     evenly. "fair": every position is put at the centre of the points that it sees, and the map
-    is interpolated between.
+    is interpolated between. What it sees is read off the convolutions, pools and padding before
+    it; where other operations change the number of positions, these count as spread evenly.
 
     Parameters
     ----------
@@ -55,12 +56,7 @@ class GradCAM(Explainer):
 
     def _check_model(self) -> None:
         super()._check_model()
-        network = self.model.network
-        if network is None:
-            raise NotApplicableError(
-                f"{self.name} looks at a layer of a network, but the model is a function; give a "
-                f"torch module, or use a method that only asks the model: lime, kernel_shap"
-            )
+        network = self.model.network_for(self.name)
         if self.layer is not None:
             if not any(self.layer is module for module in network.modules()):
                 raise InvalidParameterError(
@@ -100,7 +96,9 @@ class GradCAM(Explainer):
         values = inputs.values.detach().clone().requires_grad_()
         features, logits = self._ask(inputs, values)
         L, T = values.shape[2], features.shape[2]
-        sight = _Sight.of(features, values) or _Sight.even(L, T)
+        sight = _Sight.of(features, values)
+        if sight is None or not sight.covers(L, T):
+            sight = _Sight.even(L, T)
         chosen = logits.gather(1, targets[:, None]).sum()
         (gradient,) = torch.autograd.grad(chosen, features, allow_unused=True)
         if gradient is None:
@@ -108,7 +106,7 @@ class GradCAM(Explainer):
                 f"the logits do not depend on the layer {self.layer!r}; name one that they pass"
             )
         alpha = gradient.mean(2, keepdim=True)  # (B, width, 1)
-        found = (alpha * features.detach()).sum(1)  # (B, T)
+        found = (alpha * features.detach()).sum(1).to(values)  # (B, T)
         if self.setting == "paper":
             return F.interpolate(found[:, None], L)[:, 0]
         t = torch.arange(L, device=found.device)
@@ -153,6 +151,12 @@ class _Sight(NamedTuple):
         """Of the times that position 0 sees."""
         return (self.first + self.last) / 2
 
+    def covers(self, n_timepoints: int, n_positions: int) -> bool:
+        """Whether so many positions reach from the start to the end of a series, not past it."""
+        last = self.step * (n_positions - 1)
+        left_out = n_timepoints - 1 - (last + self.last)
+        return last + self.first < n_timepoints and left_out < self.step
+
     @classmethod
     def even(cls, n_timepoints: int, n_positions: int) -> _Sight:
         """Return that of positions spread evenly."""
@@ -162,26 +166,32 @@ class _Sight(NamedTuple):
     @classmethod
     def of(cls, features: Tensor, values: Tensor) -> _Sight | None:
         """Read strides, kernels and padding off the graph from the values to the features."""
-        return _sight(features.grad_fn, values, {})
+        known: dict[Any, _Sight | None] = {None: None}
+        ahead = [features.grad_fn]
+        while ahead:  # without recursion, as networks may be deep
+            node = ahead[-1]
+            below = [] if node is None else [child for child, _ in node.next_functions]
+            unknown = [child for child in below if child not in known]
+            if unknown:
+                ahead += unknown
+                continue
+            ahead.pop()
+            if getattr(node, "variable", None) is values:
+                known[node] = cls(1, 0, 0)
+            elif node not in known:
+                known[node] = _through(node, [known[child] for child in below])
+        return known[features.grad_fn]
 
 
-def _sight(node: Any, values: Tensor, known: dict[Any, _Sight | None]) -> _Sight | None:
+def _through(node: Any, below: list[_Sight | None]) -> _Sight | None:
     """Return what the output of a node sees, as wide as its inputs together; None if nothing."""
-    if node is None:
+    seen = [each for each in below if each is not None]
+    if not seen or any(each.step != seen[0].step for each in seen):
         return None
-    if getattr(node, "variable", None) is values:
-        return _Sight(1, 0, 0)
-    if node not in known:
-        below = [_sight(child, values, known) for child, _ in node.next_functions]
-        seen = [each for each in below if each is not None]
-        if not seen or any(each.step != seen[0].step for each in seen):
-            known[node] = None
-        else:
-            step, first = seen[0].step, min(each.first for each in seen)
-            last = max(each.last for each in seen)
-            stride, left, span = _window(node)
-            known[node] = _Sight(step * stride, first - step * left, last + step * (span - left))
-    return known[node]
+    step, first = seen[0].step, min(each.first for each in seen)
+    last = max(each.last for each in seen)
+    stride, left, span = _window(node)
+    return _Sight(step * stride, first - step * left, last + step * (span - left))
 
 
 def _window(node: Any) -> tuple[int, int, int]:
@@ -197,4 +207,6 @@ def _window(node: Any) -> tuple[int, int, int]:
         return stride, node._saved_padding[-1], dilation * (size - 1)
     if kind.startswith("ConstantPadNd"):
         return 1, node._saved_pad[0], 0
+    if kind.startswith(("ReflectionPad", "ReplicationPad")):
+        return 1, node._saved_padding[0], 0
     return 1, 0, 0

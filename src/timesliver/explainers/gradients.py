@@ -38,6 +38,7 @@ class IntegratedGradients(AgainstBaselines):
     """
 
     name = "integrated_gradients"
+    cases_at_once = 1
 
     def _scores(self, inputs: Inputs, cases: list[Case]) -> Scores:
         found = [self._of_case(inputs[i : i + 1], case) for i, case in enumerate(cases)]
@@ -51,7 +52,7 @@ class IntegratedGradients(AgainstBaselines):
             raise MissingExtraError("captum", "explain") from None
 
         def logit(values: Tensor) -> Tensor:
-            return self.model.logits(_repeated(inputs, len(values)), values)[:, case.target]
+            return self.model.logits(inputs.repeated(len(values)), values)[:, case.target]
 
         @torch.no_grad()
         def logits_of(values: Tensor) -> Tensor:
@@ -104,6 +105,7 @@ class GradientSHAP(AgainstTraining):
     """
 
     name = "gradient_shap"
+    cases_at_once = 1
 
     def __init__(self, model: Any, *, n_samples: int | None = None, **shared: Any) -> None:
         super().__init__(model, **shared)
@@ -130,12 +132,7 @@ class GradientSHAP(AgainstTraining):
             start = references[starts[part]]
             way = ends[part] - start
             at = (start + places[part] * way).requires_grad_()
-            logits = self.model.logits(_repeated(inputs, len(part)), at)
+            logits = self.model.logits(inputs.repeated(len(part)), at)
             (gradient,) = torch.autograd.grad(logits[:, case.target].sum(), at)
             total += (gradient * way).sum(0)
         return total / n
-
-
-def _repeated(inputs: Inputs, n: int) -> Inputs:
-    """Return one case n times."""
-    return inputs[torch.zeros(n, dtype=torch.long)]

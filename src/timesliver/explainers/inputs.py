@@ -41,6 +41,10 @@ class Inputs:
     def __getitem__(self, cases: Any) -> Inputs:
         return Inputs(self.values[cases], self.observed[cases], self.lengths[cases])
 
+    def repeated(self, n: int) -> Inputs:
+        """Return a single case n times."""
+        return self[torch.zeros(n, dtype=torch.long)]
+
     @property
     def inside(self) -> Tensor:
         """Return True for the points of each case and False for its padding, shape (B, L)."""

@@ -56,6 +56,7 @@ class LIMESegment(Explainer):
 
     name = "limesegment"
     has_channels: ClassVar[bool] = False
+    cases_at_once: ClassVar[int] = 1
 
     def __init__(
         self,
@@ -113,7 +114,7 @@ class LIMESegment(Explainer):
         values = values * one.observed
         outputs = []
         for part in values.split(self.batch_size):
-            logits = self.model.infer(one[torch.zeros(len(part), dtype=torch.long)], part)
+            logits = self.model.infer(one.repeated(len(part)), part)
             outputs.append(logits.argmax(1) if self.target == "label" else logits[:, case.target])
         return torch.cat(outputs).double().cpu().numpy()
 

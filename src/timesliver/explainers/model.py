@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -143,6 +144,15 @@ class Model:
         parts = equal_slices(len(values), per_case, _NUMBERS)
         return torch.cat([self.logits(inputs[part], values[part]) for part in parts])
 
+    def network_for(self, method: str) -> nn.Module:
+        """Return the network, for a method that looks at its layers."""
+        if self.network is None:
+            raise NotApplicableError(
+                f"{method} looks at the layers of a network, but the model is a function; give a "
+                f"torch module, or use integrated_gradients"
+            )
+        return self.network
+
     def batch(self, inputs: Inputs) -> Any:
         """Return cases as the network takes them, for methods that look into it."""
         if self._batch is None:
@@ -251,10 +261,15 @@ def _takes_symbols(network: nn.Module) -> bool:
 
 def _of_module(module: nn.Module) -> Callable[[Inputs], Tensor]:
     def forward(inputs: Inputs) -> Tensor:
-        logits: Tensor = module(inputs.values)
-        return logits
+        logits: Any = module(inputs.values.to(_precision(module)))
+        return logits.float() if isinstance(logits, Tensor) else logits
 
     return forward
+
+
+def _precision(module: nn.Module) -> torch.dtype:
+    weights = chain(module.parameters(), module.buffers())
+    return next((each.dtype for each in weights if each.is_floating_point()), torch.float32)
 
 
 def _of_function(function: Callable[[NDArray[Any]], Any]) -> Callable[[Inputs], Tensor]:

@@ -10,7 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-__all__ = ["rescaling"]
+from timesliver.errors import NotApplicableError
+
+__all__ = ["check_apart", "rescaling"]
 
 _ELEMENTWISE = (
     nn.ReLU,
@@ -33,15 +35,42 @@ _ELEMENTWISE = (
 _SAME = 1e-6  # differences below this are none
 
 
+Rule = Callable[[Any, tuple[Any, ...], Any], Any]
+
+
 @contextmanager
-def rescaling(network: nn.Module) -> Iterator[None]:
+def rescaling(network: nn.Module, n_rows: int) -> Iterator[list[Tensor]]:
     """Let gradients of a network be DeepLIFT's multipliers; afterwards it is as before.
 
     The first half of the rows that it is given are series and the second half their references,
     in the same order. Activations and `MaxPool1d` modules then have the slope between series and
     reference in place of their derivative, with respect to the series. Whatever else is not
     linear, such as functions that are no modules, keeps its derivative.
+
+    Parameters
+    ----------
+    network : Module
+        It must keep the rows in the first axis; `check_apart` tells whether it did.
+    n_rows : int
+        How many rows it will be given, series and references.
+
+    Yields
+    ------
+    list of tensors
+        Filled with what the rules took for the part of the references.
     """
+    of_references: list[Tensor] = []
+
+    def watched(rule: Rule) -> Rule:
+        def hook(module: nn.Module, args: tuple[Any, ...], output: Tensor) -> Tensor:
+            if len(args[0]) % n_rows:
+                raise _not_first(f"{tuple(args[0].shape)} for {n_rows} rows")
+            of_references.append(args[0].chunk(2)[1])
+            changed: Tensor = rule(module, args, output)
+            return changed
+
+        return hook
+
     changed = [module for module in network.modules() if getattr(module, "inplace", False) is True]
     hooks = []
     try:
@@ -50,8 +79,8 @@ def rescaling(network: nn.Module) -> Iterator[None]:
         for module in network.modules():
             rule = _rule(module)
             if rule is not None:
-                hooks.append(module.register_forward_hook(rule))
-        yield
+                hooks.append(module.register_forward_hook(watched(rule)))
+        yield of_references
     finally:
         for hook in hooks:
             hook.remove()
@@ -59,7 +88,34 @@ def rescaling(network: nn.Module) -> Iterator[None]:
             module.inplace = True  # type: ignore[assignment]
 
 
-def _rule(module: nn.Module) -> Callable[[Any, tuple[Any, ...], Any], Any] | None:
+def check_apart(of_references: list[Tensor], values: Tensor) -> None:
+    """Raise `NotApplicableError` if what was taken for references depends on the series.
+
+    Parameters
+    ----------
+    of_references : list of tensors
+        What `rescaling` gave.
+    values : tensor of shape (n, v, L)
+        The series, of which the rows of the references must know nothing.
+    """
+    traced = [part for part in of_references if part.requires_grad]
+    if not traced:
+        return
+    # weights that differ, as a plain sum of normalised features would not change
+    weights = [torch.linspace(1, 2, part.numel()).to(part).view_as(part) for part in traced]
+    (leak,) = torch.autograd.grad(traced, values, weights, retain_graph=True, allow_unused=True)
+    if leak is not None and (leak.abs() > 0).any():
+        raise _not_first("with series among the rows of the references")
+
+
+def _not_first(got: str) -> NotApplicableError:
+    return NotApplicableError(
+        f"DeepLIFT needs activations that have the cases in their first axis, but the network "
+        f"gives one {got}; keep the batch first, or use integrated_gradients"
+    )
+
+
+def _rule(module: nn.Module) -> Rule | None:
     if isinstance(module, _ELEMENTWISE):
         return _through_activation
     if isinstance(module, nn.MaxPool1d) and not module.return_indices:

@@ -54,6 +54,7 @@ class SurrogateExplainer(Explainer):
 
     has_channels: bool = False  # type: ignore[misc]  # depends on the setting
     has_settings: ClassVar[bool] = True
+    cases_at_once: ClassVar[int] = 1
 
     def __init__(
         self,
@@ -140,7 +141,7 @@ class SurrogateExplainer(Explainer):
         logits = []
         for start in range(0, len(kept), self.batch_size):
             mask = torch.from_numpy(kept[start : start + self.batch_size][:, parts])
-            rows = one[torch.zeros(len(mask), dtype=torch.long)]
+            rows = one.repeated(len(mask))
             values = rows.values * mask.to(rows.values)  # (B, v, L)
             logits.append(self.model.infer(rows, values)[:, case.target])
         return torch.cat(logits).double().cpu().numpy() if logits else np.zeros(0)

@@ -82,7 +82,7 @@ def pick_device(device: str | torch.device) -> torch.device:
 
 def progress(items: Sequence[T], description: str, always: bool = False) -> Iterator[T]:
     """Yield the items, with a progress bar on a terminal once it takes more than two seconds."""
-    bar = Progress(console=Console(stderr=True), transient=True)
+    bar = Progress(console=Console(stderr=True), transient=sys.stderr.isatty())
     task = bar.add_task(description, total=len(items))
     start = time.perf_counter()
     try:

@@ -34,9 +34,10 @@ class TimeXPlusPlus(Explainer):
     model : SeriesClassifier, Module, function or Model
         What to explain; it must have gradients.
     schedule : {"reduced", "full", "quick"}
-        "reduced" trains on up to 2,000 cases for 20 epochs, some minutes for 200 time points;
-        "full" on all cases for 50 epochs, as the method's authors did; "quick" on 200 cases for
-        2 epochs, which only shows that everything works.
+        "reduced" trains on up to 2,000 cases for 20 epochs, some minutes for 200 time points, and
+        on fewer cases for as many steps; "full" on all cases but those held out for 50 epochs, as
+        the method's authors did; "quick" on 200 cases for 2 epochs, which only shows that
+        everything works. A fifth of the cases, up to 500, are held out to choose the epoch by.
     encoder_layers : int or None
         Layers of the encoder; None is 1 for "quick" and else 2.
     ff_width : int

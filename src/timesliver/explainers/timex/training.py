@@ -38,7 +38,7 @@ class Schedule:
     n_validation : int
         Most cases to choose the best epoch by; a fifth of all, if that is fewer.
     max_epochs : int
-        Passes over the cases.
+        Passes over the cases, unless `min_steps` asks for more.
     learning_rate : float
         First step size of AdamW.
     decay : {"cosine", "plateau"}
@@ -46,6 +46,8 @@ class Schedule:
         whenever the validation loss stays where it is.
     n_layers : int
         Layers of the encoder, unless the explainer is told.
+    min_steps : int
+        Batches to learn from, at least: few cases are passed over more often.
     """
 
     n_cases: int | None
@@ -54,12 +56,20 @@ class Schedule:
     learning_rate: float
     decay: str
     n_layers: int
+    min_steps: int = 0
+
+    def n_epochs(self, n_cases: int) -> int:
+        """Return how often to pass over that many cases."""
+        return max(self.max_epochs, math.ceil(self.min_steps / math.ceil(n_cases / _BATCH)))
 
 
 #: By name: that of the method's authors, one for a CPU, and one that only shows that all works.
+#: The step size of "reduced" is 1e-2, where 2e-3 is recommended: it had the lowest validation
+#: loss, which knows nothing of the true moments, on LowVar and SeqComb-UV. The number of steps is
+#: never below that of 20 epochs of 2,000 cases.
 SCHEDULES = {
     "full": Schedule(None, 500, 50, 1e-3, "plateau", 2),
-    "reduced": Schedule(2000, 500, 20, 1e-2, "cosine", 2),
+    "reduced": Schedule(2000, 500, 20, 1e-2, "cosine", 2, min_steps=640),
     "quick": Schedule(200, 50, 2, 1e-2, "cosine", 1),
 }
 
@@ -124,8 +134,9 @@ def train(
     optimizer = torch.optim.AdamW(
         network.parameters(), schedule.learning_rate, weight_decay=_WEIGHT_DECAY
     )
+    n_epochs = schedule.n_epochs(len(cases))
     falling = torch.optim.lr_scheduler.CosineAnnealingLR(
-        optimizer, schedule.max_epochs, schedule.learning_rate / 10
+        optimizer, n_epochs, schedule.learning_rate / 10
     )
     plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(
         optimizer, factor=0.1, patience=5, threshold=1e-5, min_lr=1e-8
@@ -134,7 +145,7 @@ def train(
     history: list[Record] = []
     best, best_weights = math.inf, _weights(network)
     with seeded(seed, cases.values.device), torch.enable_grad():
-        for epoch in progress(range(schedule.max_epochs), "Training TimeX++", verbose):
+        for epoch in progress(range(n_epochs), "Training TimeX++", verbose):
             record: Record = {"epoch": epoch, "learning_rate": optimizer.param_groups[0]["lr"]}
             record["train_loss"] = _pass(network, model, cases, original, optimizer, connect)
             found = check(network, model, validation, connect, seed)
