@@ -51,6 +51,7 @@ def explained(job: Job, cache: Cache, part: str = "test") -> Attribution:
         "split": job.split,
         "part": part,
         "cases": n_cases,
+        "learned_from": _MOST_TRAINING,
     }
     return cache.get_or_make(
         key,
