@@ -6,12 +6,15 @@ import json
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from timesliver import datasets
 from timesliver.bench.jobs import Job
 from timesliver.datasets import Dataset
 from timesliver.errors import InvalidInputError
+from timesliver.typing import IntArray
 
-__all__ = ["Parts", "load_parts", "settings"]
+__all__ = ["Parts", "evenly", "load_parts", "settings"]
 
 
 class Parts(NamedTuple):
@@ -31,6 +34,19 @@ def settings(job: Job) -> dict[str, Any]:
 def load_parts(job: Job) -> Parts:
     """Load what a job works on."""
     return _load(settings(job)["data"]["load"], job.split)
+
+
+def evenly(n_cases: int, n_wanted: int | None) -> IntArray:
+    """Return so many cases, or all, from first to last: where they are in order, of each group.
+
+    Examples
+    --------
+    >>> evenly(10, 4).tolist()
+    [0, 3, 6, 9]
+    >>> len(evenly(10, None))
+    10
+    """
+    return np.linspace(0, n_cases - 1, min(n_wanted or n_cases, n_cases)).astype(np.int64)
 
 
 @lru_cache(maxsize=2)

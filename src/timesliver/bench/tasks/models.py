@@ -17,7 +17,7 @@ from timesliver import TimeSliverClassifier, backbones
 from timesliver.bench.cache import Cache
 from timesliver.bench.jobs import Job
 from timesliver.bench.tasks.choosing import Chosen
-from timesliver.bench.tasks.data import load_parts, settings
+from timesliver.bench.tasks.data import evenly, load_parts, settings
 from timesliver.bench.tasks.pooling import MaxPooled
 from timesliver.errors import InvalidInputError, MissingExtraError, NotApplicableError
 from timesliver.estimator import SeriesClassifier
@@ -25,6 +25,7 @@ from timesliver.typing import JSONDict
 
 __all__ = ["build", "fit", "trained"]
 
+_ROCKET_POINTS = 9  # the width of the kernels of MiniRocket
 _OURS: dict[str, Any] = {
     "TimeSliverClassifier": TimeSliverClassifier,
     "MaxPooled": MaxPooled,
@@ -68,11 +69,10 @@ def build(settings: dict[str, Any], seed: int) -> Any:
 def fit(model: Any, job: Job) -> Any:
     """Train a model on the training part, with the validation part if there is one."""
     parts = load_parts(job)
-    some = slice(settings(job)["model"].get("cases"))
-    X, y = parts.train.X[some], parts.train.y
-    if y is None:
+    if parts.train.y is None:
         raise InvalidInputError(f"{job.dataset} has no labels to learn from")
-    y = y[some]
+    some = evenly(len(parts.train), settings(job)["model"].get("cases"))
+    X, y = parts.train.X[some], parts.train.y[some]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those of the rivals, in many jobs at once
         if isinstance(model, SeriesClassifier) and parts.validation is not None:
@@ -151,8 +151,15 @@ def timed_fit(job: Job, cache: Cache) -> tuple[Any, float]:
 
 
 def _plain(model: Any, X: NDArray[Any]) -> NDArray[Any]:
-    """Fill missing values by the last one before, for models that know no missing values."""
-    if isinstance(model, SeriesClassifier | Chosen) or not np.isnan(X).any():
+    """Fill missing values and lengthen short series, for models that know neither.
+
+    Missing is replaced by the last value before it. Rockets need nine points: zeros follow.
+    """
+    if isinstance(model, SeriesClassifier | Chosen):
+        return X
+    if "Rocket" in type(model).__name__:
+        X = np.pad(X, [(0, 0), (0, 0), (0, max(0, _ROCKET_POINTS - X.shape[2]))])
+    if not np.isnan(X).any():
         return X
     known = ~np.isnan(X)
     last = np.maximum.accumulate(np.where(known, np.arange(X.shape[2]), 0), axis=2)
