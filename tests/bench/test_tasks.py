@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from timesliver import TimeSliverClassifier, metrics
 from timesliver.bench.cache import Cache
 from timesliver.bench.suites import load_suite
-from timesliver.bench.tasks import data, perform, prerequisites
+from timesliver.bench.tasks import data, models, perform, prerequisites
 from timesliver.bench.tasks.choosing import Chosen, candidates
 from timesliver.bench.tasks.models import build, trained
 from timesliver.bench.tasks.pooling import MaxPooled
@@ -217,6 +217,20 @@ def test_mistakes_are_named(world):
         data._load("BasicMotions", 1)
     config = json.loads(job.config) | {"data": {"load": "freqsum"}}
     assert data.load_parts(replace(job, config=json.dumps(config))).validation is not None
+
+
+def test_rivals_get_series_that_they_can_take():
+    class TinyRocket:
+        pass
+
+    short = np.arange(1, 9, dtype=float).reshape(1, 1, 8)
+    short[0, 0, 3] = np.nan
+    filled = [1, 2, 3, 3, 5, 6, 7, 8]
+    assert models._plain(TinyRocket(), short).tolist() == [[[*filled, 0, 0]]]
+    assert models._plain(object(), short).tolist() == [[filled]]
+    assert models._plain(TimeSliverClassifier(), short) is short
+    long = np.ones((1, 1, 10))
+    assert models._plain(TinyRocket(), long).tolist() == long.tolist()
 
 
 # --- choosing -------------------------------------------------------------------------------------

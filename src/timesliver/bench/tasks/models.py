@@ -25,7 +25,7 @@ from timesliver.typing import JSONDict
 
 __all__ = ["build", "fit", "trained"]
 
-_ROCKET_POINTS = 9  # the width of the kernels of MiniRocket
+_ROCKET_POINTS = 10  # nine for the kernels of MiniRocket, and one that differences lose
 _OURS: dict[str, Any] = {
     "TimeSliverClassifier": TimeSliverClassifier,
     "MaxPooled": MaxPooled,
@@ -153,7 +153,7 @@ def timed_fit(job: Job, cache: Cache) -> tuple[Any, float]:
 def _plain(model: Any, X: NDArray[Any]) -> NDArray[Any]:
     """Fill missing values and lengthen short series, for models that know neither.
 
-    Missing is replaced by the last value before it. Rockets need nine points: zeros follow.
+    Missing is replaced by the last value before it. Rockets need ten points: zeros follow.
     """
     if isinstance(model, SeriesClassifier | Chosen):
         return X
