@@ -228,13 +228,13 @@ class _Run:
         self.network.eval()
         logits = self.network.infer(cases.batch)
         right = (logits.argmax(1) == cases.y).double()
-        share = cases.weight.double() / cases.weight.double().sum()
+        weights = cases.weight.double()
         loss = float(_cross_entropy(logits, cases))
         if self.penalised is not None:
             for start in range(0, len(cases), self.settings.batch_size):
                 part = cases.batch[start : start + self.settings.batch_size]
                 loss += weight * float(self.penalised(part)[1]) * len(part) / len(cases)
-        return float(right @ share), loss
+        return float(right @ weights / weights.sum()), loss
 
 
 def _cross_entropy(logits: Tensor, cases: Cases) -> Tensor:
