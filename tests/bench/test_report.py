@@ -98,6 +98,14 @@ class TestFindings:
         ):
             partial.value("other", **ASKED)
 
+    def test_jobs_are_counted(self):
+        partial = Findings([outcome(lambda job: None if job.seed == 1 else perform(job))])
+        assert partial.count("made", "missing") == 6 + 7  # and the trainings, which nobody ran
+        assert partial.count("made", "done") == 12 + 4
+        assert partial.count("made") == partial.count("made", "done", "missing")
+        with pytest.raises(InvalidParameterError, match="status"):
+            partial.count("made", "unknown")
+
     def test_paper_table_and_command(self, findings):
         assert findings.paper("table1", "TimeSliver", "LowVar") == "0.99"
         with pytest.raises(InvalidInputError, match="prints no number"):

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from timesliver.bench import paper, tables
+from timesliver.bench.store import STATUSES
 from timesliver.bench.tables.cells import Cell
 from timesliver.bench.tables.formats import number
 from timesliver.bench.tables.runs import Measured, Run, collect, select
-from timesliver.errors import InvalidInputError, InvalidParameterError
+from timesliver.errors import InvalidInputError, InvalidParameterError, check_choice
 
 if TYPE_CHECKING:
     from timesliver.bench.store import Record
@@ -59,7 +60,7 @@ class Findings:
 
     def functions(self) -> dict[str, Any]:
         """Return what a template knows, by name."""
-        names = ("value", "spread", "number", "has", "paper", "table", "command")
+        names = ("value", "spread", "number", "has", "count", "paper", "table", "command")
         return {name: getattr(self, name) for name in names}
 
     def value(self, suite: str, *, decimals: int | None = 3, **asked: Any) -> str:
@@ -95,6 +96,12 @@ class Findings:
         cell = self._cell(suite, **asked)
         return cell.mean is not None and cell.status != "partial"
 
+    def count(self, suite: str, *statuses: str) -> int:
+        """Return how many jobs are "done", "failed", "na" or "missing"; without a status, all."""
+        for status in statuses:
+            check_choice("status", status, (*STATUSES, "missing"))
+        return sum(not statuses or run.status in statuses for run in self._collected(suite))
+
     def paper(self, table: str, row: str, column: str) -> str:
         """Return a number as the paper prints it, without its spread."""
         found = paper.load(table).get(row, column)
@@ -121,6 +128,12 @@ class Findings:
             )
         return self._outcomes[suite]
 
+    def _collected(self, suite: str) -> list[Run]:
+        outcome = self._outcome(suite)
+        if suite not in self._runs:
+            self._runs[suite] = collect(outcome.suite, outcome.records, outcome.preset)
+        return self._runs[suite]
+
     def _find(self, suite: str, **asked: Any) -> Cell:
         cell = self._cell(suite, **asked)
         if cell.mean is None or cell.status == "partial":
@@ -142,11 +155,8 @@ class Findings:
         upto: float | None = None,
         **fields: Any,
     ) -> Cell:
-        outcome = self._outcome(suite)
-        if suite not in self._runs:
-            self._runs[suite] = collect(outcome.suite, outcome.records, outcome.preset)
         asked = {name: value for name, value in fields.items() if value != "*"}
-        runs = select(self._runs[suite], task, asked)
+        runs = select(self._collected(suite), task, asked)
         what = _words({"task": task, **fields})
         if not runs:
             raise InvalidInputError(f"the suite {suite} has no job with {what}")
