@@ -10,7 +10,7 @@ from timesliver import TimeSliverClassifier, metrics
 from timesliver.bench.cache import Cache
 from timesliver.bench.suites import load_suite
 from timesliver.bench.tasks import data, models, perform, prerequisites
-from timesliver.bench.tasks.choosing import Chosen, candidates
+from timesliver.bench.tasks.choosing import Chosen, scaled
 from timesliver.bench.tasks.models import build, trained
 from timesliver.bench.tasks.pooling import MaxPooled
 from timesliver.errors import InvalidInputError, NotApplicableError
@@ -239,13 +239,10 @@ def test_rivals_get_series_that_they_can_take():
 SMALL = {"max_epochs": 6, "latent_dim": 8, "positional_encoding": False, "segment_sizes": (3,)}
 
 
-def test_settings_are_chosen_on_training_cases(monkeypatch):
+def test_settings_are_chosen_on_training_cases():
     X, y, _ = make(80, np.random.default_rng(1))
-    monkeypatch.setattr(
-        "timesliver.bench.tasks.choosing.candidates",
-        lambda n: [dict(SMALL, learning_rate=1e-6), dict(SMALL, learning_rate=0.02)],
-    )
-    model = Chosen(n_members=2, n_folds=2, random_state=3).fit(X, y)
+    tried = [dict(SMALL, learning_rate=1e-6), dict(SMALL, learning_rate=0.02)]
+    model = Chosen(tried, n_members=2, n_folds=2, random_state=3).fit(X, y)
     assert model.chosen_["learning_rate"] == 0.02
     assert model.accuracies_[1] > model.accuracies_[0]
     members = [
@@ -257,10 +254,16 @@ def test_settings_are_chosen_on_training_cases(monkeypatch):
 
 
 def test_few_cases_decide_nothing():
-    assert Chosen()._validated({}, np.zeros((10, 1, 20)), np.arange(10) % 2) == 0
+    assert Chosen([])._validated({}, np.zeros((10, 1, 20)), np.arange(10) % 2) == 0
+
+
+def test_segments_scale_with_the_series():
+    jobs = load_suite("archive").jobs("quick")
+    options = json.loads(next(j.config for j in jobs if j.model == "TimeSliver-chosen"))
     for n_timepoints in (8, 30, 3000):
-        for settings in candidates(n_timepoints):
-            assert max(settings.get("segment_sizes", (1,))) <= n_timepoints
+        for settings in options["model"]["options"]["candidates"]:
+            sizes = scaled(settings, n_timepoints).get("segment_sizes", (1,))
+            assert 1 <= min(sizes) <= max(sizes) <= n_timepoints
 
 
 # --- maximum pooling ------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -13,36 +14,26 @@ from sklearn.model_selection import StratifiedKFold
 from timesliver import TimeSliverClassifier
 from timesliver.typing import FloatArray, JSONDict
 
-__all__ = ["Chosen", "candidates"]
+__all__ = ["Chosen", "scaled"]
 
-_SHARES = {"fine": (16, 4), "coarse": (8, 2)}  # the length over the segment sizes
 _FEW = 60  # cases below which a third of them says too little
 _MANY = 1000  # cases that are enough to choose by
 
 
-def candidates(n_timepoints: int) -> list[JSONDict]:
-    """Return the settings to choose from for series of a length.
+def scaled(settings: JSONDict, n_timepoints: int) -> JSONDict:
+    """Return settings with segment sizes in place of their shares of the length.
 
     Examples
     --------
-    >>> candidates(160)[1]["segment_sizes"]
-    (10, 40)
+    >>> scaled({"n_bins": 3, "segment_shares": [16, 4]}, 160)
+    {'n_bins': 3, 'segment_sizes': (10, 40)}
     """
-    sizes = {
-        name: tuple(sorted({max(2, math.ceil(n_timepoints / share)) for share in shares}))
-        for name, shares in _SHARES.items()
-    }
-    return [
-        {"positional_encoding": True},  # beside it the defaults
-        {"positional_encoding": True, "segment_sizes": sizes["fine"]},
-        {"positional_encoding": True, "segment_sizes": sizes["coarse"], "n_bins": 3},
-        {
-            "positional_encoding": True,
-            "segment_sizes": sizes["fine"],
-            "channels": "separate",
-            "n_bins": 3,
-        },
-    ]
+    found = dict(settings)
+    shares = found.pop("segment_shares", None)
+    if shares is not None:
+        sizes = {max(2, math.ceil(n_timepoints / share)) for share in shares}
+        found["segment_sizes"] = tuple(sorted(sizes))
+    return found
 
 
 class Chosen(ClassifierMixin, BaseEstimator):
@@ -52,6 +43,9 @@ class Chosen(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
+    candidates : sequence of dict
+        Parameters of the classifier, each a setting to choose from. ``segment_shares`` are the
+        length of the series over the segment sizes.
     n_members : int
         How many networks, which differ in their seeds, answer together.
     n_folds : int
@@ -64,11 +58,13 @@ class Chosen(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
+        candidates: Sequence[JSONDict],
         n_members: int = 5,
         n_folds: int = 3,
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
+        self.candidates = candidates
         self.n_members = n_members
         self.n_folds = n_folds
         self.random_state = random_state
@@ -76,7 +72,7 @@ class Chosen(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: FloatArray, y: NDArray[Any]) -> Self:
         """Choose, then train."""
-        tried = candidates(X.shape[2])
+        tried = [scaled(settings, X.shape[2]) for settings in self.candidates]
         self.accuracies_ = [self._validated(settings, X, y) for settings in tried]
         self.chosen_ = tried[int(np.argmax(self.accuracies_))]
         first = self.random_state * self.n_members
