@@ -2,8 +2,8 @@
 
 A group of jobs names a task and lists data sets, models, explainers and options; every combination
 is a job. Values of one preset override those of the group; `training_cases` of a preset lets slow
-models learn from so many cases only, spread evenly over all. `catalogue.toml` says what the names of
-data sets, models and explainers stand for.
+models learn from so many cases only, spread evenly over all. `catalogue.toml` says what the names
+of data sets, models and explainers stand for.
 """
 
 from __future__ import annotations
