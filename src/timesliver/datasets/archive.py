@@ -15,7 +15,7 @@ from timesliver.datasets.paper import load_paper_set
 from timesliver.datasets.places import archive_file, at_hand, from_cache, places_to_put
 from timesliver.datasets.reading import SUFFIXES, read
 from timesliver.datasets.registry import Info, info, key, registered
-from timesliver.datasets.splits import at_random, take
+from timesliver.datasets.splits import at_random
 from timesliver.errors import InvalidInputError, check_choice, check_count
 
 __all__ = ["load", "names"]
@@ -120,7 +120,7 @@ def _load_archive(known: Info, split: str, seed: int) -> Dataset:
         sizes = {part: size or 0 for part, size in (known.sizes or {}).items()}
         test = {"test": sizes.pop("test")}
         cases = at_random(whole.y, test if split == "test" else sizes, seed)[split]
-        return take(whole, cases, known.name)
+        return replace(whole[cases], name=known.name)
     return _from_place(known.name, download_archive(known), split)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from timesliver.errors import InvalidInputError
-from timesliver.typing import BoolArray, FloatArray
+from timesliver.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["Dataset", "pad"]
 
@@ -37,6 +37,8 @@ class Dataset:
     >>> import numpy as np
     >>> Dataset(np.zeros((3, 1, 5)), np.array(["a", "b", "a"]), name="tiny")
     Dataset('tiny', n_cases=3, n_channels=1, n_timepoints=5, n_classes=2)
+    >>> Dataset(np.zeros((3, 1, 5)))[:2].X.shape
+    (2, 1, 5)
     """
 
     X: FloatArray
@@ -64,6 +66,15 @@ class Dataset:
 
     def __len__(self) -> int:
         return len(self.X)
+
+    def __getitem__(self, cases: slice | IntArray | BoolArray) -> Dataset:
+        """Return some of the cases, as a slice, numbers or a mask says."""
+        return replace(
+            self,
+            X=self.X[cases],
+            y=None if self.y is None else self.y[cases],
+            salient=None if self.salient is None else self.salient[cases],
+        )
 
     def __repr__(self) -> str:
         n_cases, n_channels, n_timepoints = self.X.shape

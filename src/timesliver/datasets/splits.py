@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from timesliver.datasets.dataset import Dataset
 from timesliver.errors import InvalidInputError
 from timesliver.typing import IntArray
 
-__all__ = ["at_random", "balanced", "by_blocks", "take"]
+__all__ = ["at_random", "balanced", "by_blocks"]
 
 
 def at_random(y: NDArray[Any], sizes: dict[str, int], seed: int) -> dict[str, IntArray]:
@@ -117,14 +116,3 @@ def balanced(y: NDArray[Any], most: int | None, seed: int) -> IntArray:
     size = int(counts.min()) if most is None else min(int(counts.min()), most)
     chosen = [rng.choice(np.flatnonzero(y == one), size, replace=False) for one in classes]
     return np.sort(np.concatenate(chosen))
-
-
-def take(data: Dataset, cases: IntArray, name: str) -> Dataset:
-    """Return some cases of a set, under another name."""
-    return Dataset(
-        data.X[cases],
-        None if data.y is None else data.y[cases],
-        None if data.salient is None else data.salient[cases],
-        name,
-        data.channel_names,
-    )

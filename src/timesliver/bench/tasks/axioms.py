@@ -7,8 +7,8 @@ from dataclasses import asdict
 
 from timesliver.bench.cache import Cache
 from timesliver.bench.jobs import Job
-from timesliver.bench.tasks.data import load_parts
-from timesliver.bench.tasks.explaining import explainer, n_explained
+from timesliver.bench.tasks.data import tested
+from timesliver.bench.tasks.explaining import explainer
 from timesliver.bench.tasks.models import trained
 from timesliver.metrics import axioms
 from timesliver.typing import JSONDict
@@ -18,6 +18,6 @@ __all__ = ["perform"]
 
 def perform(job: Job, cache: Cache) -> JSONDict:
     """Return the distance from each axiom; None where it has no meaning."""
-    X = load_parts(job).test.X[: n_explained(job)]
-    found = axioms(explainer(job, cache), trained(job, cache), X, random_state=job.seed)
+    made, model = explainer(job, cache), trained(job, cache)
+    found = axioms(made, model, tested(job).X, random_state=job.seed)
     return {name: None if math.isnan(value) else value for name, value in asdict(found).items()}

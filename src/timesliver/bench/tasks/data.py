@@ -14,7 +14,7 @@ from timesliver.datasets import Dataset
 from timesliver.errors import InvalidInputError
 from timesliver.typing import IntArray
 
-__all__ = ["Parts", "evenly", "load_parts", "settings"]
+__all__ = ["Parts", "evenly", "load_parts", "settings", "tested"]
 
 
 class Parts(NamedTuple):
@@ -36,6 +36,18 @@ def load_parts(job: Job) -> Parts:
     return _load(settings(job)["data"]["load"], job.split)
 
 
+def tested(job: Job) -> Dataset:
+    """Return the test cases of a job.
+
+    These are all, or the first so many (option `cases`), or so many from first to last (option
+    `spread`), for sets in which the cases of one group follow each other.
+    """
+    test, options = load_parts(job).test, dict(job.options)
+    if "spread" in options:
+        return test[evenly(len(test), int(options["spread"]))]
+    return test[: options.get("cases")]
+
+
 def evenly(n_cases: int, n_wanted: int | None) -> IntArray:
     """Return so many cases, or all, from first to last: where they are in order, of each group.
 
@@ -52,7 +64,11 @@ def evenly(n_cases: int, n_wanted: int | None) -> IntArray:
 @lru_cache(maxsize=2)
 def _load(name: str, split: int) -> Parts:
     info = datasets.info(name)
-    if info.source in ("uea", "ucr") and "validation" not in info.splits and split:
+    if (
+        info.source in ("uea", "ucr", "local", "localised")
+        and "validation" not in info.splits
+        and split
+    ):
         raise InvalidInputError(
             f"{name} comes with one split into train and test; ask for split 0, not {split}"
         )

@@ -6,32 +6,28 @@ from typing import Any
 
 import numpy as np
 
-from timesliver import Attribution, explainers
+from timesliver import Attribution, TimeSliverClassifier, explainers
 from timesliver.bench.cache import Cache
 from timesliver.bench.jobs import Job
-from timesliver.bench.tasks.data import load_parts, settings
+from timesliver.bench.tasks.data import load_parts, settings, tested
 from timesliver.bench.tasks.models import trained
-from timesliver.errors import InvalidParameterError
+from timesliver.errors import InvalidParameterError, NotApplicableError
 from timesliver.metrics import controls
 from timesliver.series import as_series
+from timesliver.typing import FloatArray
 
-__all__ = ["explained", "explainer", "n_explained"]
+__all__ = ["explained", "explainer"]
 
 # Training cases that a method learns its baselines, or itself, from: 2,000 and the 500 that
 # TimeX++ holds out.
 _MOST_TRAINING = 2500
 
 
-def n_explained(job: Job) -> int:
-    """Return how many of the first test cases are explained: all, or what the job asks for."""
-    asked = dict(job.options).get("cases")
-    n_test = len(load_parts(job).test)
-    return n_test if asked is None else min(int(asked), n_test)
-
-
 def explainer(job: Job, cache: Cache) -> explainers.AnyExplainer:
     """Return the explainer of a job, fitted on training cases if it learns from any."""
     entry = settings(job)["explainer"]
+    if "control" in entry:
+        raise NotApplicableError(f"{job.explainer} is no method that explains, only a control")
     options = dict(entry.get("options", {}))
     if "setting" in entry:
         options["setting"] = entry["setting"]
@@ -42,28 +38,29 @@ def explainer(job: Job, cache: Cache) -> explainers.AnyExplainer:
 
 
 def explained(job: Job, cache: Cache, part: str = "test") -> Attribution:
-    """Return the attributions of a part: the first test cases, or all training cases."""
-    n_cases = n_explained(job) if part == "test" else len(load_parts(job).train)
+    """Return the attributions of a part: the test cases of the job, or all training cases."""
+    X = tested(job).X if part == "test" else load_parts(job).train.X
     key = {
         "kind": "attribution",
-        "config": settings(job),
+        "config": {name: value for name, value in settings(job).items() if name != "backbone"},
         "seed": job.seed,
         "split": job.split,
         "part": part,
-        "cases": n_cases,
+        "cases": len(X),
         "learned_from": _MOST_TRAINING,
     }
+    if part == "test" and "spread" in dict(job.options):
+        key["spread"] = True
     return cache.get_or_make(
         key,
-        make=lambda: _explain(job, cache, part, n_cases),
+        make=lambda: _explain(job, cache, X),
         write=lambda attribution, path: attribution.save(path),
         read=Attribution.load,
         suffix=".npz",
     )
 
 
-def _explain(job: Job, cache: Cache, part: str, n_cases: int) -> Attribution:
-    X = getattr(load_parts(job), part).X[:n_cases]
+def _explain(job: Job, cache: Cache, X: FloatArray) -> Attribution:
     entry = settings(job)["explainer"]
     if "control" in entry:
         return _control(entry["control"], trained(job, cache), X, job.seed)
@@ -72,6 +69,8 @@ def _explain(job: Job, cache: Cache, part: str, n_cases: int) -> Attribution:
 
 def _control(name: str, model: Any, X: Any, seed: int) -> Attribution:
     """Return the scores of a control as if they were evidence for the predicted class."""
+    if name == "untrained" and not isinstance(model, TimeSliverClassifier):
+        raise NotApplicableError("the control 'untrained' is a TimeSliver before training")
     found = controls(X, random_state=seed, model=model if name == "untrained" else None)
     if name not in found:
         raise InvalidParameterError(f"there is no control {name!r}; known are {', '.join(found)}")

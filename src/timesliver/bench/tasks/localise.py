@@ -8,7 +8,7 @@ import numpy as np
 
 from timesliver.bench.cache import Cache
 from timesliver.bench.jobs import Job
-from timesliver.bench.tasks.data import load_parts
+from timesliver.bench.tasks.data import tested
 from timesliver.bench.tasks.explaining import explained
 from timesliver.errors import InvalidInputError
 from timesliver.metrics import auprc, pointing_game
@@ -20,10 +20,10 @@ __all__ = ["perform"]
 def perform(job: Job, cache: Cache) -> JSONDict:
     """Return areas at time and cell level, ties, hits, accuracy and cost."""
     scores = explained(job, cache)
-    test = load_parts(job).test
+    test = tested(job)
     if test.salient is None or test.y is None:
         raise InvalidInputError(f"{job.dataset} does not know which moments decide")
-    salient, y = test.salient[: len(scores)], test.y[: len(scores)]
+    salient, y = test.salient, test.y
     positive = auprc(scores, salient)
     found: JSONDict = {
         "time_ap": positive.mean,

@@ -53,6 +53,8 @@ def build(settings: dict[str, Any], seed: int) -> Any:
     }
     name = settings["class"]
     if name in _OURS:
+        if issubclass(_OURS[name], SeriesClassifier):
+            options["device"] = "cpu"  # the same numbers on every machine
         return _OURS[name](random_state=seed, n_jobs=1, **options)
     module, _, cls = name.partition(":")
     if not module.startswith("aeon."):

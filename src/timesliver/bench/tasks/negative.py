@@ -6,7 +6,7 @@ import numpy as np
 
 from timesliver.bench.cache import Cache
 from timesliver.bench.jobs import Job
-from timesliver.bench.tasks.data import load_parts
+from timesliver.bench.tasks.data import tested
 from timesliver.bench.tasks.explaining import explained
 from timesliver.bench.tasks.models import trained
 from timesliver.metrics import logit_change
@@ -25,9 +25,9 @@ def perform(job: Job, cache: Cache) -> JSONDict:
     against = scores.negative
     if not scores.has_sign:
         against = scores.positive.max(axis=1, keepdims=True) - scores.positive
-    X = load_parts(job).test.X[: len(scores)]
+    model, X = trained(job, cache), tested(job).X
     percent = float(dict(job.options)["percent"])
-    change = logit_change(trained(job, cache), X, against, percent, random_state=job.seed)
+    change = logit_change(model, X, against, percent, random_state=job.seed)
     return {
         "delta": float(change.mean),
         "spread_over_cases": float(np.std(change.values, ddof=1)),

@@ -6,8 +6,9 @@ import numpy as np
 
 from timesliver.bench.cache import Cache
 from timesliver.bench.jobs import Job
-from timesliver.bench.tasks.data import load_parts
+from timesliver.bench.tasks.data import tested
 from timesliver.bench.tasks.explaining import explained
+from timesliver.errors import NotApplicableError
 from timesliver.typing import JSONDict
 
 __all__ = ["perform"]
@@ -16,12 +17,14 @@ __all__ = ["perform"]
 def perform(job: Job, cache: Cache) -> JSONDict:
     """Return the first case that has a truth and was classified rightly, rounded for reading."""
     scores = explained(job, cache)
-    test = load_parts(job).test
+    test = tested(job)
     usable = np.ones(len(scores), dtype=bool)
     if test.salient is not None:
-        usable &= test.salient[: len(scores)].any(axis=(1, 2))
+        usable &= test.salient.any(axis=(1, 2))
     if test.y is not None:
-        usable &= scores.classes[scores.target] == test.y[: len(scores)]
+        usable &= scores.classes[scores.target] == test.y
+    if not usable.any():
+        raise NotApplicableError(f"no case of {job.dataset} has a truth and is classified rightly")
     case = int(np.argmax(usable))
     shown = scores[case]
     return {
