@@ -253,6 +253,19 @@ def test_settings_are_chosen_on_training_cases():
     np.testing.assert_array_equal(model.predict(X), expected)
 
 
+def test_a_clock_tells_early_from_late():
+    rng = np.random.default_rng(2)
+    y = np.arange(120) % 2
+    X = rng.normal(0, 0.1, (120, 1, 24))
+    X[y == 0, 0, 3:7] += 2
+    X[y == 1, 0, 17:21] += 2
+    tried = [dict(SMALL, n_bins=3, learning_rate=0.02, clock=clock) for clock in (False, True)]
+    model = Chosen(tried, n_members=1, n_folds=2).fit(X, y)
+    assert model.chosen_["clock"]
+    assert model.accuracies_[1] > model.accuracies_[0] + 0.2
+    assert np.mean(model.predict(X) == y) > 0.9
+
+
 def test_few_cases_decide_nothing():
     assert Chosen([])._validated({}, np.zeros((10, 1, 20)), np.arange(10) % 2) == 0
 

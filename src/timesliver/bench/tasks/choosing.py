@@ -14,7 +14,7 @@ from sklearn.model_selection import StratifiedKFold
 from timesliver import TimeSliverClassifier
 from timesliver.typing import FloatArray, JSONDict
 
-__all__ = ["Chosen", "scaled"]
+__all__ = ["Chosen", "scaled", "with_clock"]
 
 _FEW = 60  # cases below which a third of them says too little
 _MANY = 1000  # cases that are enough to choose by
@@ -36,6 +36,19 @@ def scaled(settings: JSONDict, n_timepoints: int) -> JSONDict:
     return found
 
 
+def with_clock(X: FloatArray) -> FloatArray:
+    """Return the series with one more channel that rises from -1 to 1: the symbols of time.
+
+    Examples
+    --------
+    >>> with_clock(np.zeros((1, 1, 3))).tolist()
+    [[[0.0, 0.0, 0.0], [-1.0, 0.0, 1.0]]]
+    """
+    n_cases, _, n_timepoints = X.shape
+    clock = np.broadcast_to(np.linspace(-1, 1, n_timepoints), (n_cases, 1, n_timepoints))
+    return np.concatenate([X, clock], axis=1)
+
+
 class Chosen(ClassifierMixin, BaseEstimator):
     """Choose settings by cross-validation, then average the logits of several seeds.
 
@@ -45,7 +58,8 @@ class Chosen(ClassifierMixin, BaseEstimator):
     ----------
     candidates : sequence of dict
         Parameters of the classifier, each a setting to choose from. ``segment_shares`` are the
-        length of the series over the segment sizes.
+        length of the series over the segment sizes; ``clock`` adds a channel that tells the time,
+        so that the interaction knows early from late.
     n_members : int
         How many networks, which differ in their seeds, answer together.
     n_folds : int
@@ -76,15 +90,14 @@ class Chosen(ClassifierMixin, BaseEstimator):
         self.accuracies_ = [self._validated(settings, X, y) for settings in tried]
         self.chosen_ = tried[int(np.argmax(self.accuracies_))]
         first = self.random_state * self.n_members
-        self.members_ = [
-            self._member(self.chosen_, first + i).fit(X, y) for i in range(self.n_members)
-        ]
+        self.members_ = [self._fitted(self.chosen_, X, y, first + i) for i in range(self.n_members)]
         self.classes_ = self.members_[0].classes_
         return self
 
     def predict(self, X: FloatArray) -> NDArray[Any]:
         """Return the class of the highest mean logit."""
-        logits = np.mean([member.logits(X) for member in self.members_], axis=0)
+        seen = _seen(self.chosen_, X)
+        logits = np.mean([member.logits(seen) for member in self.members_], axis=0)
         labels: NDArray[Any] = self.classes_[logits.argmax(axis=1)]
         return labels
 
@@ -97,10 +110,20 @@ class Chosen(ClassifierMixin, BaseEstimator):
         X, y = X[some], y[some]
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
         right = [
-            self._member(settings, 0).fit(X[train], y[train]).predict(X[held_out]) == y[held_out]
+            self._fitted(settings, X[train], y[train]).predict(_seen(settings, X[held_out]))
+            == y[held_out]
             for train, held_out in folds.split(X, y)
         ]
         return float(np.concatenate(right).mean())
 
-    def _member(self, settings: JSONDict, seed: int) -> TimeSliverClassifier:
-        return TimeSliverClassifier(random_state=seed, n_jobs=self.n_jobs, **settings)
+    def _fitted(
+        self, settings: JSONDict, X: FloatArray, y: NDArray[Any], seed: int = 0
+    ) -> TimeSliverClassifier:
+        options = {name: value for name, value in settings.items() if name != "clock"}
+        made = TimeSliverClassifier(random_state=seed, n_jobs=self.n_jobs, **options)
+        return made.fit(_seen(settings, X), y)
+
+
+def _seen(settings: JSONDict, X: FloatArray) -> FloatArray:
+    """Return what the classifier is given."""
+    return with_clock(X) if settings.get("clock") else X
