@@ -64,7 +64,18 @@ def test_label():
 
 @pytest.mark.parametrize(
     ("text", "found"),
-    [("forda", True), ("LIME-Fair", True), ("seed 1", True), ("seed 2", False), ("shap", False)],
+    [
+        ("forda", True),
+        ("LIME-Fair", True),
+        ("seed 1", True),
+        ("seed 2", False),
+        ("shap", False),
+        ("model=cnn", True),
+        ("dataset=CNN", False),
+        ("percent=20", True),
+        ("percent=2", False),
+        ("m=1", False),
+    ],
 )
 def test_matches(text, found):
     assert JOB.matches(text) is found

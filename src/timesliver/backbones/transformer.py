@@ -38,7 +38,7 @@ class Attention(nn.Module):
         """Return (B, T, d) and the weights, (B, heads, T, T), of queries (rows) on keys."""
         B, T, d = x.shape
         q, k, v = self.project(x).view(B, T, 3, self.n_heads, -1).permute(2, 0, 3, 1, 4)
-        scores = q @ k.transpose(2, 3) / math.sqrt(q.shape[3])  # (B, heads, T, T)
+        scores = q / math.sqrt(q.shape[3]) @ k.transpose(2, 3)  # (B, heads, T, T)
         weights = scores.masked_fill(within[:, None] == 0, -torch.inf).softmax(3)
         y = self.dropout(weights) @ v  # (B, heads, T, d / heads)
         return self.out(y.transpose(1, 2).reshape(B, T, d)), weights

@@ -121,13 +121,20 @@ class Job:
         return Job("train", self.dataset, self.model, "", "", self.seed, self.split, (), config)
 
     def matches(self, text: str) -> bool:
-        """Whether a text is part of the label; case, ``-``, ``_`` and blanks make no difference.
+        """Whether a text is part of the label, or names a part of the job and its value.
+
+        Case, ``-``, ``_`` and blanks make no difference.
 
         Examples
         --------
-        >>> Job("localise", "LowVar", "CNN", "grad_cam").matches("Grad-CAM, cnn")
-        True
+        >>> job = Job("localise", "LowVar", "CNN", "grad_cam")
+        >>> job.matches("Grad-CAM, cnn"), job.matches("model=CNN"), job.matches("seed=1")
+        (True, True, False)
         """
+        name, is_part, wanted = text.partition("=")
+        parts = {**self.to_dict(), **dict(self.options)}
+        if is_part and name in parts:
+            return _loose(_words(parts[name])) == _loose(wanted)
         return _loose(text) in _loose(self.label)
 
     def to_dict(self) -> JSONDict:

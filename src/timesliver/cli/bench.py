@@ -92,8 +92,8 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="TEXT",
-            help="Only jobs with this text in their label, such as a data set, a model or "
-            "'seed 0'; several must all be there.",
+            help="Only jobs with this text in their label, such as a data set or 'seed 0', or "
+            "with this part, such as 'model=CNN'; several must all be there.",
             show_default=False,
         ),
     ] = None,
