@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import MaxNLocator, NullLocator
 
 from timesliver.bench.figures.spec import FigureSpec, series_names
 from timesliver.bench.tables.build import as_text
@@ -54,6 +54,10 @@ def draw_lines(spec: FigureSpec, runs: Sequence[Run], labels: Mapping[str, str])
                 ticks = sorted(place for place in seen if place is not None)
                 ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
                 ax.xaxis.set_minor_locator(NullLocator())
+            elif all(place is None or place == int(place) for place in places.values()):
+                ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+            if not ax.lines:
+                ax.text(0.5, 0.5, "not run yet", transform=ax.transAxes, ha="center")
             if "y" in spec.log:
                 ax.set_yscale("log")
     _legend(figure, axes)
