@@ -164,7 +164,7 @@ class Table:
         return formats.to_csv(self)
 
     def to_latex(self) -> str:
-        """Return a LaTeX table; it needs the package booktabs."""
+        """Return a LaTeX table; it needs the packages booktabs and graphicx."""
         return formats.to_latex(self)
 
     def to_html(self) -> str:

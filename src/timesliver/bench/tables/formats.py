@@ -36,6 +36,8 @@ _LATEX = {
     "Δ": r"$\Delta$",
     "·": r"$\cdot$",
 }
+# As wide as it is, or as the page.
+_FITTED = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%" "\n"
 _HTML = """\
 <figure class="table" id="{{ name }}">
 <figcaption>{{ title }}</figcaption>
@@ -174,7 +176,10 @@ def to_markdown(table: Table) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """Return a LaTeX table for booktabs: the best is bold, the second best underlined."""
+    """Return a LaTeX table: the best is bold, the second best underlined.
+
+    It needs the packages booktabs and graphicx; a table wider than the page is made smaller.
+    """
     grid = _Grid.of(table)
     head = " & ".join(_latex(text) for text in grid.labels + grid.heads) + r" \\"
     spans = ""
@@ -201,8 +206,8 @@ def to_latex(table: Table) -> str:
     return (
         "\\begin{table}\n\\centering\n"
         f"\\caption{{{_latex(table.title)}}}\n\\label{{tab:{label}}}\n"
-        f"\\begin{{tabular}}{{{'l' * len(grid.labels)}{'r' * len(grid.heads)}}}\n"
-        f"\\toprule\n{spans}{head}\n\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n"
+        f"{_FITTED}\\begin{{tabular}}{{{'l' * len(grid.labels)}{'r' * len(grid.heads)}}}\n"
+        f"\\toprule\n{spans}{head}\n\\midrule\n{body}\\bottomrule\n\\end{{tabular}}}}\n"
         f"{notes}\\end{{table}}\n"
     )
 
