@@ -164,7 +164,8 @@ def test_frozen_weights_and_no_gradient_outside():
     model.requires_grad_(False)
     with torch.no_grad():
         found = GradSAM(model).explain(X)
-    np.testing.assert_array_equal(found.positive, expected.positive)
+    # on some machines torch multiplies matrices in another order where no gradient is wanted
+    np.testing.assert_allclose(found.positive, expected.positive, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("name", ["attention_tracing", "grad_sam"])
