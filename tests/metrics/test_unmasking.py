@@ -6,6 +6,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from classifier.conftest import bumps, small
+from timesliver.attribution import Attribution
 from timesliver.classifier import TimeSliverClassifier
 from timesliver.datasets import Dataset
 from timesliver.errors import InvalidInputError, InvalidParameterError
@@ -76,6 +77,25 @@ def test_a_curve_known_beforehand():
     assert unmasking_area(curve, 15).mean == 10  # between two runs
     assert unmasking_area(curve, 5).mean == 1.25
     assert np.isnan(curve.spread).all()
+    assert curve.agreements is None  # an array does not say which class it explains
+
+
+def test_how_often_the_retrained_model_names_the_explained_class():
+    X, y = one_against_nine()
+    labels = y == 1
+    explained = np.where(np.arange(len(y)) < 5, 1 - y, y)  # of another model, wrong on five of 20
+    scores = Attribution(
+        positive_by_channel=np.abs(X)[:, None],
+        negative_by_channel=np.zeros_like(X)[:, None],
+        logit=np.zeros(len(X)),
+        bias=np.zeros(len(X)),
+        target=explained,
+        classes=np.array([False, True]),
+        method="made up",
+    )
+    curve = unmasking_curve(SignOfSum(), (X, labels), (X, labels), np.abs(X), scores, [10, 100])
+    np.testing.assert_array_equal(curve.mean, [0, 1, 0])
+    np.testing.assert_array_equal(curve.agreements, [[[np.nan, 0.75, 0.25]]])
 
 
 def test_backbones_and_seeds():

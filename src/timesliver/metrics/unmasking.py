@@ -43,10 +43,15 @@ class UnmaskingCurve:
         The percentages u, from 0 upwards.
     accuracies : array of shape (n_backbones, n_seeds, n_percents)
         The accuracy e(u) of each run on the test cases, from 0 to 1.
+    agreements : array of shape (n_backbones, n_seeds, n_percents), or None
+        How often each run names the class that was explained, right or wrong: where this is high
+        and the accuracy is not, the choice of points tells the explained class. NaN at 0 %; None
+        if the scores did not come as an `Attribution`.
     """
 
     percents: FloatArray
     accuracies: FloatArray
+    agreements: FloatArray | None = None
 
     def __post_init__(self) -> None:
         check_percents(self.percents.tolist(), least=2)
@@ -150,6 +155,8 @@ def unmasking_curve(
 
     first = 0.0 if at_zero == "zero" else _majority_accuracy(y_train, y_test)
     accuracies = np.full((len(backbones), len(seeds), 1 + len(kept)), first)
+    agreements = np.full_like(accuracies, np.nan)
+    explained = _explained(scores_test)
     # Test cases must not share the tie-breaks of training cases of the same number: where both
     # sets list their classes in the same order, equal choices of points would give labels away.
     ranks = [
@@ -172,7 +179,11 @@ def unmasking_curve(
                 f"{len(y_test)} cases; one label per case is needed"
             )
         accuracies[row, run, 1 + column] = np.mean(predicted == y_test)
-    return UnmaskingCurve(np.array([0.0, *kept]), accuracies)
+        if explained is not None:
+            agreements[row, run, 1 + column] = np.mean(predicted == explained)
+    return UnmaskingCurve(
+        np.array([0.0, *kept]), accuracies, None if explained is None else agreements
+    )
 
 
 def unmasking_area(curve: UnmaskingCurve, upto: float = 100) -> Summary:
@@ -251,6 +262,11 @@ def _labelled(data: Any, name: str) -> tuple[Any, NDArray[Any]]:
             f"case"
         )
     return X, labels
+
+
+def _explained(scores: FloatArray | Attribution) -> NDArray[Any] | None:
+    """Return the class of each case that the scores are about, if they say so."""
+    return scores.classes[scores.target] if isinstance(scores, Attribution) else None
 
 
 def _majority_accuracy(y_train: NDArray[Any], y_test: NDArray[Any]) -> float:

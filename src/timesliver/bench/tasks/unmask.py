@@ -19,7 +19,10 @@ __all__ = ["perform"]
 
 
 def perform(job: Job, cache: Cache) -> JSONDict:
-    """Return the accuracy of the backbone of the option, retrained on a share of the points."""
+    """Return the accuracy of the backbone of the option, retrained on a share of the points.
+
+    And how often it names the class that was explained, unless it sees all points.
+    """
     options = dict(job.options)
     percent = float(options["percent"])
     scores = explained(job, cache, "train"), explained(job, cache, "test")
@@ -34,7 +37,7 @@ def perform(job: Job, cache: Cache) -> JSONDict:
             "seed": job.seed,
             "split": job.split,
         },
-        make=lambda: _retrain(job, model, percent, scores),
+        make=lambda: {"accuracy": _retrain(job, model, percent, scores)["accuracy"]},
         write=lambda found, path: _write(path, found),
         read=_read,
         suffix=".json",
@@ -53,7 +56,10 @@ def _retrain(job: Job, model: JSONDict, percent: float, scores: tuple[Any, Any])
         percents=[percent],
         seeds=[job.seed],
     )
-    return {"accuracy": float(curve.accuracies[..., -1].mean())}
+    found = {"accuracy": float(curve.accuracies[..., -1].mean())}
+    if curve.agreements is not None:
+        found["agreement"] = float(curve.agreements[..., -1].mean())
+    return found
 
 
 def _write(path: Path, found: JSONDict) -> None:
