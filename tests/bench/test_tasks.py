@@ -246,14 +246,56 @@ def test_settings_are_chosen_on_training_cases():
     X, y, _ = make(80, np.random.default_rng(1))
     tried = [dict(SMALL, learning_rate=1e-6), dict(SMALL, learning_rate=0.02)]
     model = Chosen(tried, n_members=2, n_folds=2, random_state=3).fit(X, y)
-    assert model.chosen_["learning_rate"] == 0.02
+    assert [settings["learning_rate"] for settings in model.chosen_] == [0.02]
     assert model.accuracies_[1] > model.accuracies_[0]
     members = [
-        TimeSliverClassifier(**model.chosen_, random_state=seed).fit(X, y).logits(X)
-        for seed in (6, 7)
+        TimeSliverClassifier(**tried[1], random_state=seed).fit(X, y).logits(X) for seed in (6, 7)
     ]
     expected = model.classes_[np.mean(members, axis=0).argmax(axis=1)]
     np.testing.assert_array_equal(model.predict(X), expected)
+
+
+class Prepared(Chosen):
+    """Its candidates are the logits of held-out cases themselves."""
+
+    def _fitted(self, settings, X, y, seed=0):
+        class Model:
+            classes_ = np.unique(y)
+
+            def logits(self, X):
+                return np.array(settings["logits"])[X[:, 0, 0].astype(int)][:, self.classes_]
+
+        return Model()
+
+
+def test_settings_that_do_better_together_are_taken_together():
+    n, y = 80, np.arange(80) % 2
+    right = np.where(np.eye(2)[y] == 1, 1.0, -1.0)
+    knows = {  # the first two are wrong by little where the other is right by much
+        "a": np.where(np.arange(n) % 8 < 3, -0.1, 1.0)[:, None] * right,
+        "b": np.where(np.arange(n) % 8 > 3, -0.2, 1.0)[:, None] * right,
+        "c": -right,
+    }
+    tried = [{"name": name, "logits": logits.tolist()} for name, logits in knows.items()]
+    X = np.arange(n, dtype=float)[:, None, None] * np.ones((1, 1, 10))
+    model = Prepared(tried, n_members=3, n_folds=2).fit(X, y)
+    assert model.accuracies_ == [0.625, 0.5, 0.0]
+    assert [settings["name"] for settings in model.chosen_] == ["a", "b"]
+    assert len(model.members_) == 3  # a, b, a
+    np.testing.assert_array_equal(model.predict(X), y)
+
+
+@pytest.mark.filterwarnings("ignore:The least populated class")
+def test_a_class_that_a_fold_does_not_know():
+    y = np.arange(1100) % 2
+    order = np.random.default_rng(0).permutation(len(y))
+    y[order[[0, -1]]] = 2  # only one of them is among the 1,000 that decide
+    logits = np.eye(3)[y] @ np.diag([1.0, 2.0, 3.0])
+    X = np.arange(len(y), dtype=float)[:, None, None] * np.ones((1, 1, 10))
+    tried = [{"logits": logits.tolist()}, {"logits": (-logits).tolist()}]
+    model = Prepared(tried, n_members=1, n_folds=2).fit(X, y)
+    assert model.accuracies_[0] == 0.999
+    assert model.chosen_ == tried[:1]
 
 
 def test_a_clock_tells_early_from_late():
@@ -264,13 +306,14 @@ def test_a_clock_tells_early_from_late():
     X[y == 1, 0, 17:21] += 2
     tried = [dict(SMALL, n_bins=3, learning_rate=0.02, clock=clock) for clock in (False, True)]
     model = Chosen(tried, n_members=1, n_folds=2).fit(X, y)
-    assert model.chosen_["clock"]
+    assert model.chosen_[0]["clock"]
     assert model.accuracies_[1] > model.accuracies_[0] + 0.2
     assert np.mean(model.predict(X) == y) > 0.9
 
 
 def test_few_cases_decide_nothing():
-    assert Chosen([])._validated({}, np.zeros((10, 1, 20)), np.arange(10) % 2) == 0
+    tried = [{"n_bins": 3}, {"n_bins": 4}]
+    assert Chosen(tried)._choose(tried, np.zeros((10, 1, 20)), np.arange(10) % 2) == ([], [0, 1])
 
 
 def test_segments_scale_with_the_series():

@@ -1,4 +1,4 @@
-"""`Chosen`: settings by cross-validation on the training cases, then several seeds together."""
+"""`Chosen`: settings by cross-validation on the training cases, then several networks together."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from timesliver.typing import FloatArray, JSONDict
 
 __all__ = ["Chosen", "scaled", "with_clock"]
 
-_FEW = 60  # cases below which a third of them says too little
+_FEW = 60  # cases below which a half of them says too little
 _MANY = 1000  # cases that are enough to choose by
+_LONGEST = 64  # points of a segment: longer ones cost much
 
 
 def scaled(settings: JSONDict, n_timepoints: int) -> JSONDict:
@@ -31,7 +32,7 @@ def scaled(settings: JSONDict, n_timepoints: int) -> JSONDict:
     found = dict(settings)
     shares = found.pop("segment_shares", None)
     if shares is not None:
-        sizes = {max(2, math.ceil(n_timepoints / share)) for share in shares}
+        sizes = {min(max(2, math.ceil(n_timepoints / share)), _LONGEST) for share in shares}
         found["segment_sizes"] = tuple(sorted(sizes))
     return found
 
@@ -50,9 +51,12 @@ def with_clock(X: FloatArray) -> FloatArray:
 
 
 class Chosen(ClassifierMixin, BaseEstimator):
-    """Choose settings by cross-validation, then average the logits of several seeds.
+    """Choose settings by cross-validation, and let networks with them answer together.
 
-    Only training cases decide. The same random state chooses alike.
+    Their logits are averaged, so the mean of their additive shares explains the answer. Only
+    training cases decide: of the settings, best first, as many are taken as do best together on
+    held-out cases; where there are too few cases to tell, all of them. The same random state
+    chooses alike.
 
     Parameters
     ----------
@@ -61,7 +65,8 @@ class Chosen(ClassifierMixin, BaseEstimator):
         length of the series over the segment sizes; ``clock`` adds a channel that tells the time,
         so that the interaction knows early from late.
     n_members : int
-        How many networks, which differ in their seeds, answer together.
+        How many networks answer together, more if more settings are taken. They differ in their
+        seeds, and take turns with the settings.
     n_folds : int
         Parts of the cross-validation.
     random_state : int
@@ -86,35 +91,52 @@ class Chosen(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: FloatArray, y: NDArray[Any]) -> Self:
         """Choose, then train."""
+        self.classes_ = np.unique(y)
         tried = [scaled(settings, X.shape[2]) for settings in self.candidates]
-        self.accuracies_ = [self._validated(settings, X, y) for settings in tried]
-        self.chosen_ = tried[int(np.argmax(self.accuracies_))]
-        first = self.random_state * self.n_members
-        self.members_ = [self._fitted(self.chosen_, X, y, first + i) for i in range(self.n_members)]
-        self.classes_ = self.members_[0].classes_
+        self.accuracies_, chosen = self._choose(tried, X, y)
+        self.chosen_ = [tried[i] for i in chosen]
+        n_members = max(self.n_members, len(chosen))
+        self.members_ = [
+            self._fitted(self.chosen_[i % len(chosen)], X, y, self.random_state * n_members + i)
+            for i in range(n_members)
+        ]
         return self
 
     def predict(self, X: FloatArray) -> NDArray[Any]:
         """Return the class of the highest mean logit."""
-        seen = _seen(self.chosen_, X)
-        logits = np.mean([member.logits(seen) for member in self.members_], axis=0)
-        labels: NDArray[Any] = self.classes_[logits.argmax(axis=1)]
+        logits = [
+            member.logits(_seen(self.chosen_[i % len(self.chosen_)], X))
+            for i, member in enumerate(self.members_)
+        ]
+        labels: NDArray[Any] = self.classes_[np.mean(logits, axis=0).argmax(axis=1)]
         return labels
 
-    def _validated(self, settings: JSONDict, X: FloatArray, y: NDArray[Any]) -> float:
-        """Return the accuracy on held-out training cases."""
+    def _choose(
+        self, tried: list[JSONDict], X: FloatArray, y: NDArray[Any]
+    ) -> tuple[list[float], list[int]]:
+        """Return the accuracy of each setting on held-out cases, and which ones to take."""
         n_folds = min(self.n_folds, int(np.unique(y, return_counts=True)[1].min()))
-        if n_folds < 2 or len(y) < _FEW:
-            return 0.0  # too few to choose by: the first candidate it is
+        if n_folds < 2 or len(y) < _FEW or len(tried) == 1:
+            return [], list(range(len(tried)))
         some = np.random.default_rng(0).permutation(len(y))[:_MANY]
         X, y = X[some], y[some]
-        folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
-        right = [
-            self._fitted(settings, X[train], y[train]).predict(_seen(settings, X[held_out]))
-            == y[held_out]
-            for train, held_out in folds.split(X, y)
-        ]
-        return float(np.concatenate(right).mean())
+        folds = list(StratifiedKFold(n_folds, shuffle=True, random_state=0).split(X, y))
+        logits = np.full((len(tried), len(y), len(self.classes_)), -np.inf)
+        for of_settings, settings in zip(logits, tried, strict=True):
+            for train, held_out in folds:
+                model = self._fitted(settings, X[train], y[train])
+                known = np.searchsorted(self.classes_, model.classes_)  # a rare class may be missing
+                of_settings[np.ix_(held_out, known)] = model.logits(_seen(settings, X[held_out]))
+        accuracies = self._accuracies(logits, y)
+        order = np.argsort(accuracies, kind="stable")[::-1]
+        together = np.cumsum(logits[order], axis=0)  # of the best, the best two, the best three ...
+        best = int(np.argmax(self._accuracies(together, y)))
+        return accuracies, order[: best + 1].tolist()
+
+    def _accuracies(self, logits: FloatArray, y: NDArray[Any]) -> list[float]:
+        """Return the accuracy of each of several sets of logits: (n_sets, n_cases, n_classes)."""
+        right = self.classes_[logits.argmax(axis=2)] == y
+        return [float(accuracy) for accuracy in right.mean(axis=1)]
 
     def _fitted(
         self, settings: JSONDict, X: FloatArray, y: NDArray[Any], seed: int = 0
