@@ -14,11 +14,11 @@ from sklearn.model_selection import StratifiedKFold
 from timesliver import TimeSliverClassifier
 from timesliver.typing import FloatArray, JSONDict
 
-__all__ = ["Chosen", "scaled", "with_clock"]
+__all__ = ["Chosen", "averaged", "scaled", "with_clock"]
 
 _FEW = 60  # cases below which a half of them says too little
 _MANY = 1000  # cases that are enough to choose by
-_LONGEST = 64  # points of a segment: longer ones cost much
+_LONGEST = 256  # points of a series; of more, averages are taken
 
 
 def scaled(settings: JSONDict, n_timepoints: int) -> JSONDict:
@@ -32,9 +32,25 @@ def scaled(settings: JSONDict, n_timepoints: int) -> JSONDict:
     found = dict(settings)
     shares = found.pop("segment_shares", None)
     if shares is not None:
-        sizes = {min(max(2, math.ceil(n_timepoints / share)), _LONGEST) for share in shares}
+        sizes = {max(2, math.ceil(n_timepoints / share)) for share in shares}
         found["segment_sizes"] = tuple(sorted(sizes))
     return found
+
+
+def averaged(X: FloatArray, most: int = _LONGEST) -> FloatArray:
+    """Return series of at most so many points, each the mean of as few successive ones as will do.
+
+    Points at the end that do not fill a mean are left out.
+
+    Examples
+    --------
+    >>> averaged(np.array([[[1.0, 3.0, 5.0, 7.0, 100.0]]]), most=3).tolist()
+    [[[2.0, 6.0]]]
+    """
+    n_cases, n_channels, n_timepoints = X.shape
+    step = math.ceil(n_timepoints / most)
+    whole = X[:, :, : n_timepoints // step * step]
+    return whole.reshape(n_cases, n_channels, -1, step).mean(axis=3)
 
 
 def with_clock(X: FloatArray) -> FloatArray:
@@ -52,6 +68,9 @@ def with_clock(X: FloatArray) -> FloatArray:
 
 class Chosen(ClassifierMixin, BaseEstimator):
     """Choose settings by cross-validation, and let networks with them answer together.
+
+    Series of more than 256 points are averaged over short stretches first, which makes long ones
+    affordable.
 
     Their logits are averaged, so the mean of their additive shares explains the answer. Only
     training cases decide: of the settings, best first, as many are taken as do best together on
@@ -91,7 +110,7 @@ class Chosen(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: FloatArray, y: NDArray[Any]) -> Self:
         """Choose, then train."""
-        self.classes_ = np.unique(y)
+        X, self.classes_ = averaged(X), np.unique(y)
         tried = [scaled(settings, X.shape[2]) for settings in self.candidates]
         self.accuracies_, chosen = self._choose(tried, X, y)
         self.chosen_ = [tried[i] for i in chosen]
@@ -104,6 +123,7 @@ class Chosen(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: FloatArray) -> NDArray[Any]:
         """Return the class of the highest mean logit."""
+        X = averaged(X)
         logits = [
             member.logits(_seen(self.chosen_[i % len(self.chosen_)], X))
             for i, member in enumerate(self.members_)
