@@ -50,7 +50,8 @@ def averaged(X: FloatArray, most: int = _LONGEST) -> FloatArray:
     n_cases, n_channels, n_timepoints = X.shape
     step = math.ceil(n_timepoints / most)
     whole = X[:, :, : n_timepoints // step * step]
-    return whole.reshape(n_cases, n_channels, -1, step).mean(axis=3)
+    means: FloatArray = whole.reshape(n_cases, n_channels, -1, step).mean(axis=3)
+    return means
 
 
 def with_clock(X: FloatArray) -> FloatArray:
@@ -145,7 +146,7 @@ class Chosen(ClassifierMixin, BaseEstimator):
         for of_settings, settings in zip(logits, tried, strict=True):
             for train, held_out in folds:
                 model = self._fitted(settings, X[train], y[train])
-                known = np.searchsorted(self.classes_, model.classes_)  # a rare class may be missing
+                known = np.searchsorted(self.classes_, model.classes_)  # a rare one may lack
                 of_settings[np.ix_(held_out, known)] = model.logits(_seen(settings, X[held_out]))
         accuracies = self._accuracies(logits, y)
         order = np.argsort(accuracies, kind="stable")[::-1]
