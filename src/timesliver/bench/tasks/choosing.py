@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import cycle, islice
 from typing import Any, Self
 
 import numpy as np
@@ -116,19 +117,17 @@ class Chosen(ClassifierMixin, BaseEstimator):
         self.accuracies_, chosen = self._choose(tried, X, y)
         self.chosen_ = [tried[i] for i in chosen]
         n_members = max(self.n_members, len(chosen))
+        turns = islice(cycle(self.chosen_), n_members)
         self.members_ = [
-            self._fitted(self.chosen_[i % len(chosen)], X, y, self.random_state * n_members + i)
-            for i in range(n_members)
+            (settings, self._fitted(settings, X, y, seed))
+            for seed, settings in enumerate(turns, start=self.random_state * n_members)
         ]
         return self
 
     def predict(self, X: FloatArray) -> NDArray[Any]:
         """Return the class of the highest mean logit."""
         X = averaged(X)
-        logits = [
-            member.logits(_seen(self.chosen_[i % len(self.chosen_)], X))
-            for i, member in enumerate(self.members_)
-        ]
+        logits = [network.logits(_seen(settings, X)) for settings, network in self.members_]
         labels: NDArray[Any] = self.classes_[np.mean(logits, axis=0).argmax(axis=1)]
         return labels
 
