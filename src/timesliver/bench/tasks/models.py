@@ -153,12 +153,13 @@ def timed_fit(job: Job, cache: Cache) -> tuple[Any, float]:
 
 
 def _plain(model: Any, X: NDArray[Any]) -> NDArray[Any]:
-    """Fill missing values and lengthen short series, for models that know neither.
+    """Return what the rivals can take: double precision, no missing values, no short series.
 
     Missing is replaced by the last value before it. Rockets need ten points: zeros follow.
     """
     if isinstance(model, SeriesClassifier | Chosen):
         return X
+    X = X.astype(np.float64)  # DrCIF takes nothing else
     if "Rocket" in type(model).__name__:
         X = np.pad(X, [(0, 0), (0, 0), (0, max(0, _ROCKET_POINTS - X.shape[2]))])
     if not np.isnan(X).any():
