@@ -313,6 +313,19 @@ def test_a_clock_tells_early_from_late():
     assert np.mean(model.predict(X) == y) > 0.9
 
 
+def test_mirrored_series_teach_what_the_mirror_does_not_change():
+    rng = np.random.default_rng(2)
+    y = np.arange(120) % 2
+    X = rng.normal(0, 0.1, (120, 1, 24))
+    X[:, 0, 3:15] += np.where(y == 0, np.linspace(0, 3, 12)[:, None], 0).T  # class 0 has a ramp up
+    tried = [dict(SMALL, n_bins=3, learning_rate=0.02, mirrored=way) for way in (False, True)]
+    without, with_mirror = (Chosen([one], n_members=1).fit(X, y) for one in tried)
+    downwards = X[:, :, ::-1]
+    assert np.mean(with_mirror.predict(downwards) == y) > 0.95
+    assert np.mean(with_mirror.predict(-downwards) == y) > 0.95
+    assert np.mean(without.predict(-downwards) == y) < 0.9
+
+
 def test_few_cases_decide_nothing():
     tried = [{"n_bins": 3}, {"n_bins": 4}]
     assert Chosen(tried)._choose(tried, np.zeros((10, 1, 20)), np.arange(10) % 2) == ([], [0, 1])

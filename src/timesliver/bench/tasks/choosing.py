@@ -15,7 +15,7 @@ from sklearn.model_selection import StratifiedKFold
 from timesliver import TimeSliverClassifier
 from timesliver.typing import FloatArray, JSONDict
 
-__all__ = ["Chosen", "averaged", "scaled", "with_clock"]
+__all__ = ["Chosen", "averaged", "mirrored", "scaled", "with_clock"]
 
 _FEW = 60  # cases below which a half of them says too little
 _MANY = 1000  # cases that are enough to choose by
@@ -68,6 +68,18 @@ def with_clock(X: FloatArray) -> FloatArray:
     return np.concatenate([X, clock], axis=1)
 
 
+def mirrored(X: FloatArray, y: NDArray[Any]) -> tuple[FloatArray, NDArray[Any]]:
+    """Return four times as many cases: as they are, upside down, backwards, and both.
+
+    Examples
+    --------
+    >>> mirrored(np.array([[[1.0, 2.0]]]), np.array(["a"]))[0].tolist()
+    [[[1.0, 2.0]], [[-1.0, -2.0]], [[2.0, 1.0]], [[-2.0, -1.0]]]
+    """
+    backwards = X[:, :, ::-1]
+    return np.concatenate([X, -X, backwards, -backwards]), np.tile(y, 4)
+
+
 class Chosen(ClassifierMixin, BaseEstimator):
     """Choose settings by cross-validation, and let networks with them answer together.
 
@@ -84,7 +96,8 @@ class Chosen(ClassifierMixin, BaseEstimator):
     candidates : sequence of dict
         Parameters of the classifier, each a setting to choose from. ``segment_shares`` are the
         length of the series over the segment sizes; ``clock`` adds a channel that tells the time,
-        so that the interaction knows early from late.
+        so that the interaction knows early from late; ``mirrored`` lets networks learn from the
+        series upside down and backwards as well, which suits vibrations and noise.
     n_members : int
         How many networks answer together, more if more settings are taken. They differ in their
         seeds, and take turns with the settings.
@@ -161,7 +174,9 @@ class Chosen(ClassifierMixin, BaseEstimator):
     def _fitted(
         self, settings: JSONDict, X: FloatArray, y: NDArray[Any], seed: int = 0
     ) -> TimeSliverClassifier:
-        options = {name: value for name, value in settings.items() if name != "clock"}
+        options = {name: settings[name] for name in settings if name not in ("clock", "mirrored")}
+        if settings.get("mirrored"):
+            X, y = mirrored(X, y)
         made = TimeSliverClassifier(random_state=seed, n_jobs=self.n_jobs, **options)
         return made.fit(_seen(settings, X), y)
 
