@@ -88,8 +88,8 @@ class Chosen(ClassifierMixin, BaseEstimator):
 
     Their logits are averaged, so the mean of their additive shares explains the answer. Only
     training cases decide: of the settings, best first, as many are taken as do best together on
-    held-out cases; where there are too few cases to tell, all of them. The same random state
-    chooses alike.
+    held-out cases; where there are too few cases to tell, all of them. What is chosen does not
+    depend on the random state.
 
     Parameters
     ----------
