@@ -47,4 +47,10 @@ def draw_ranks(spec: FigureSpec, runs: Sequence[Run], labels: Mapping[str, str])
         higher_is_better=spec.best == "max",
     )
     figure.suptitle(f"{spec.title} ({complete.sum()} data sets)", y=1.02)
+    figure.supxlabel(
+        "A bar joins methods that one-sided Wilcoxon tests with Holm's correction, by aeon, do not "
+        "part;\nthe table's two-sided tests correct for all pairs and part fewer.",
+        y=0,
+        fontsize=10,
+    )
     return figure
