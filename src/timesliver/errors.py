@@ -4,7 +4,8 @@ Every error derives from `TimeSliverError` and from the built-in that callers wo
 otherwise have caught.
 """
 
-from numbers import Integral
+from math import inf
+from numbers import Integral, Real
 from typing import Any
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "TrainingError",
     "check_choice",
     "check_count",
+    "check_number",
 ]
 
 
@@ -72,3 +74,30 @@ def check_count(name: str, value: Any, least: int, most: int | None = None) -> N
     if not whole or value < least or (most is not None and value > most):
         limit = f"at least {least}" if most is None else f"between {least} and {most}"
         raise InvalidParameterError(f"{name} must be a whole number, {limit}; got {value!r}")
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    above: float = -inf,
+    least: float = -inf,
+    below: float = inf,
+    most: float = inf,
+) -> None:
+    """Raise unless a setting is a finite number in its range.
+
+    Examples
+    --------
+    >>> check_number("sparsity", -1, least=0)
+    Traceback (most recent call last):
+    ...
+    timesliver.errors.InvalidParameterError: sparsity must be a number, at least 0; got -1
+    """
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if number and above < value < below and least <= value <= most:
+        return
+    limits = [("above", above), ("at least", least), ("below", below), ("at most", most)]
+    said = [f"{words} {limit:g}" for words, limit in limits if abs(limit) != inf]
+    where = f", {' and '.join(said)}" if said else ""
+    raise InvalidParameterError(f"{name} must be a number{where}; got {value!r}")

@@ -18,7 +18,7 @@ from scipy.sparse import issparse
 from timesliver.errors import InvalidInputError, InvalidTypeError
 from timesliver.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["PaddedSeries", "as_series", "equal_slices"]
+__all__ = ["PaddedSeries", "as_series", "equal_slices", "observed_lengths"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,12 @@ class PaddedSeries:
 
     def __getitem__(self, cases: slice | IntArray | BoolArray) -> PaddedSeries:
         return PaddedSeries(self.values[cases], self.observed[cases], self.lengths[cases])
+
+    @property
+    def with_gaps(self) -> FloatArray:
+        """The values, NaN where nothing was observed."""
+        gaps: FloatArray = np.where(self.observed, self.values, np.nan).astype(self.values.dtype)
+        return gaps
 
     def mask(self, keep: BoolArray) -> PaddedSeries:
         """Keep only some points; the others get the value 0 and no symbol.
@@ -169,12 +175,23 @@ def as_series(X: Any) -> PaddedSeries:
             f"infinite value in case {case}, channel {channel}, time point {time}; "
             f"replace it by a number, or by NaN if it is missing"
         )
-    seen: BoolArray = np.any(observed, axis=1)
-    last = values.shape[2] - np.argmax(seen[:, ::-1], axis=1)
-    lengths = np.where(seen.any(axis=1), last, 1).astype(np.int64)
+    lengths = observed_lengths(observed)
     if not observed.all():
         values = np.where(observed, values, 0)
     return PaddedSeries(values, observed, lengths)
+
+
+def observed_lengths(observed: BoolArray) -> NDArray[np.int64]:
+    """Return how many time points each case has up to its last observed one, at least 1.
+
+    Examples
+    --------
+    >>> observed_lengths(np.array([[[True, False, True, False]], [[False] * 4]])).tolist()
+    [3, 1]
+    """
+    seen: BoolArray = np.any(observed, axis=1)
+    last = observed.shape[2] - np.argmax(seen[:, ::-1], axis=1)
+    return np.where(seen.any(axis=1), last, 1).astype(np.int64)
 
 
 def equal_slices(n_cases: int, numbers_per_case: int, budget: int) -> list[slice]:
