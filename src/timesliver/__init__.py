@@ -6,31 +6,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from timesliver.attribution.explain import explain
-    from timesliver.attribution.result import Attribution
+    from timesliver.attribution import Attribution
     from timesliver.classifier import TimeSliverClassifier
-    from timesliver.network import Batch, NetworkConfig, TimeSliverNetwork
+    from timesliver.encoders import Segments
 
 __version__ = "0.1.0"
-__all__ = [
-    "Attribution",
-    "Batch",
-    "NetworkConfig",
-    "TimeSliverClassifier",
-    "TimeSliverNetwork",
-    "explain",
-]
+__all__ = ["Attribution", "Segments", "TimeSliverClassifier"]
 
 # Loaded when first asked for, so that `timesliver --help` need not wait for torch.
 _HOME = {
     "Attribution": "attribution",
-    "Batch": "network",
-    "NetworkConfig": "network",
+    "Segments": "encoders",
     "TimeSliverClassifier": "classifier",
-    "TimeSliverNetwork": "network",
-    "explain": "attribution",
 }
-_MODULES = ("backbones", "datasets", "explainers", "metrics")
+_MODULES = ("backbones", "datasets", "encoders", "explainers", "metrics", "symbols")
 
 
 def __getattr__(name: str) -> Any:

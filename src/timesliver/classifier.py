@@ -2,271 +2,215 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
 
-from timesliver.attribution import Attribution, explain, join
-from timesliver.errors import InvalidParameterError, check_choice
-from timesliver.estimator import SeriesClassifier, target_indices
-from timesliver.network import Batch, NetworkConfig, TimeSliverNetwork
+from timesliver import encoders
+from timesliver.attribution import Attribution, explain, join, options_of
+from timesliver.encoders import Encoder, Shape
+from timesliver.errors import InvalidParameterError, check_count
+from timesliver.estimator import SeriesClassifier, Trained, target_indices
+from timesliver.network import Batch, Part, TimeSliverNetwork
+from timesliver.registry import from_description, to_description
 from timesliver.series import PaddedSeries
-from timesliver.symbols import create, from_state
-from timesliver.training import Cases, Settings, Training, total_evidence, train
+from timesliver.symbols import from_state
+from timesliver.training import Cases
 from timesliver.typing import JSONDict
 
 __all__ = ["TimeSliverClassifier"]
+
+# What used to be parameters of the classifier, and how a `Segments` calls them.
+_MOVED = {name: f"{name}=..." for name in encoders.Segments().get_params(deep=False)} | {
+    "n_bins": "symbols=SAX(...)",
+    "symbolizer": "symbols=...",
+    "segment_sizes": "sizes=...",
+}
 
 
 class TimeSliverClassifier(SeriesClassifier):
     """Classify time series, and say which moments and channels decided.
 
+    The logit of a class is a base plus a sum of terms over moments and channels, so every
+    prediction is exactly explained.
+
     Parameters
     ----------
-    n_bins : int
-        Number of symbols per channel.
-    latent_dim : int
-        Length of the vector that describes a segment.
-    segment_sizes : sequence of int
-        Lengths of the segments, in time points.
-    symbolizer : {"sax", "sfa", "abba", "raw"} or Symbolizer
-        How values become symbols.
-    positional_encoding : bool or "auto"
-        Whether the network is told where in the series a segment lies. "auto" trains without and
-        with it, and keeps what does better on validation cases; without any, it is used.
-    depth : int
-        Convolutions per segment encoder; 1 is the paper's single one.
-    window : {"box", "bell"}
-        How the points of a segment are weighted when its symbols are counted.
-    pooling : (int, int)
-        Average pooling over symbols and over latent columns before the last layer.
-    channels : {"mixed", "separate", "shared"}
-        One encoder that sees all channels, as in the paper; one that sees each channel by itself,
-        so that the split of the evidence by channel is exact; the same with one last layer for
-        all channels.
-    learning_rate : float
-        Adam's step size; it falls to zero along half a cosine over `max_epochs`.
-    max_epochs : int
-        Most passes over the training cases.
-    batch_size : int
-        Most cases per step.
-    patience : int
-        Epochs without a better validation result before training stops.
-    validation_fraction : float
-        Share of the training cases, from every class, by which the best epoch is chosen. If that
-        is fewer than ten cases, all cases train and the lowest training loss decides.
-    head_rate : float
-        How many times larger the steps of the last layer are than those of the segment encoder.
-        Near 30 the last layer learns first which symbols matter, and evidence gathers where the
-        classes differ; on small sets that costs accuracy.
-    sparsity : float
-        Weight of a penalty on the total evidence, in units of the logit: moments that need not
-        speak fall silent. 0.01 is a mild value, for series of any length and number of channels.
+    encoder : "auto", str, Encoder or list of Encoder
+        What describes every moment, with its symbols and its way of training: the name of an
+        encoder or an instance such as ``Segments(sizes=(4, 16))``, whose parameters scikit-learn
+        reaches as ``encoder__sizes``. The logits of several are averaged. "auto" is `Segments`.
     class_weight : dict, "balanced" or None
         How much the cases of each class count.
-    device : str
-        "auto" is a GPU if there is one, else the CPU.
-    n_jobs : int or None
-        Number of threads; None leaves torch's setting, -1 takes all cores.
+    n_estimators : int
+        How many seeds to train with. Their logits are averaged, and so are the explanations,
+        exactly.
     random_state : int, numpy generator or None
         Makes the result repeatable; global random states are neither used nor changed.
+    n_jobs : int or None
+        Number of threads; None leaves torch's setting, -1 takes all cores.
+    device : str
+        "auto" is a GPU if there is one, else the CPU.
     verbose : int
         1 shows a progress bar.
-    callbacks : list of Callback or functions, or None
-        Called with the record of each epoch.
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
         The class labels.
     history_ : list of dict
-        One record per epoch.
+        One record per epoch, or one in all where weights are found in closed form; ``member``
+        counts the trained networks.
     n_iter_ : int
-        Number of epochs trained.
+        Number of records.
     n_features_in_ : int
         Second axis of the training data: channels, or time points if it was a table.
     network_ : TimeSliverNetwork
         The trained network.
-    symbolizer_ : Symbolizer
-        The fitted symbolizer.
+    encoders_ : list of Encoder
+        The encoders, with what depends on the length of the series filled in.
+    symbolizers_ : list of lists of Symbolizer
+        The fitted symbolizers of each encoder.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from timesliver import Segments
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(60, 1, 40))
     >>> y = np.repeat(["flat", "bump"], 30)
     >>> X[30:, 0, 10:20] += 3
-    >>> clf = TimeSliverClassifier(max_epochs=20, random_state=0).fit(X, y)
+    >>> clf = TimeSliverClassifier(Segments(max_epochs=20), random_state=0).fit(X, y)
     >>> clf.predict(X[:2])
     array(['flat', 'flat'], dtype='<U4')
-    >>> scores = clf.explain(X[-1:])
-    >>> bool(scores.positive[0, 10:20].mean() > scores.positive[0, 20:].mean())
+    >>> why = clf.explain(X[-1:])
+    >>> bool(why.net[0, 10:20].mean() > why.net[0, 20:].mean())
+    True
+    >>> bool(np.allclose(why.base + why.net.sum(axis=1), why.logit, atol=1e-5))
     True
     """
 
     def __init__(
         self,
-        n_bins: int = 5,
-        latent_dim: int = 36,
-        segment_sizes: Sequence[int] = (4, 16),
-        symbolizer: Any = "sax",
-        positional_encoding: bool | str = "auto",
-        depth: int = 3,
-        window: str = "box",
-        pooling: Sequence[int] = (1, 1),
-        channels: str = "mixed",
-        learning_rate: float = 1e-3,
-        max_epochs: int = 100,
-        batch_size: int = 64,
-        patience: int = 20,
-        validation_fraction: float = 0.1,
-        head_rate: float = 1.0,
-        sparsity: float = 0.0,
+        encoder: Any = "auto",
         class_weight: Any = None,
-        device: str = "auto",
-        n_jobs: int | None = None,
+        n_estimators: int = 1,
         random_state: Any = None,
+        n_jobs: int | None = None,
+        device: str = "auto",
         verbose: int = 0,
-        callbacks: Any = None,
+        **moved: Any,
     ) -> None:
-        self.n_bins = n_bins
-        self.latent_dim = latent_dim
-        self.segment_sizes = segment_sizes
-        self.symbolizer = symbolizer
-        self.positional_encoding = positional_encoding
-        self.depth = depth
-        self.window = window
-        self.pooling = pooling
-        self.channels = channels
-        self.learning_rate = learning_rate
-        self.max_epochs = max_epochs
-        self.batch_size = batch_size
-        self.patience = patience
-        self.validation_fraction = validation_fraction
-        self.head_rate = head_rate
-        self.sparsity = sparsity
+        self.encoder = encoder
         self.class_weight = class_weight
-        self.device = device
-        self.n_jobs = n_jobs
+        self.n_estimators = n_estimators
         self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.device = device
         self.verbose = verbose
-        self.callbacks = callbacks
+        for name in moved:
+            if name not in _MOVED:
+                raise TypeError(f"TimeSliverClassifier() has no parameter {name!r}")
+            raise InvalidParameterError(
+                f"{name!r} is a parameter of the encoder: write "
+                f"TimeSliverClassifier(Segments({_MOVED[name]}))"
+            )
+
+    # --- fit ----------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_choice("positional_encoding", self.positional_encoding, (True, False, "auto"))
-        if not isinstance(self.segment_sizes, Sequence | np.ndarray) or not len(self.segment_sizes):
-            raise InvalidParameterError(
-                f"segment_sizes must list at least one segment size, got {self.segment_sizes!r}"
-            )
-        if not (isinstance(self.sparsity, int | float | np.number) and 0 <= self.sparsity < np.inf):
-            raise InvalidParameterError(f"sparsity must be 0 or more, got {self.sparsity!r}")
-        rate = self.head_rate
-        if not (isinstance(rate, int | float | np.number) and 0 < rate < np.inf):
-            raise InvalidParameterError(f"head_rate must be a number above 0, got {rate!r}")
-        if self.sparsity > 0 and create(self.symbolizer, self.n_bins).name == "raw":
-            raise InvalidParameterError(
-                "sparsity works on the evidence of symbols; choose another symbolizer than 'raw', "
-                "or sparsity=0"
-            )
+        check_count("n_estimators", self.n_estimators, 1)
+        for encoder in self._chosen():
+            encoder.check()
+
+    def _chosen(self) -> list[Encoder]:
+        """Return the encoders that were asked for."""
+        several = isinstance(self.encoder, list | tuple)
+        given: Sequence[Any] = self.encoder if several else [self.encoder]
+        if not len(given):
+            raise InvalidParameterError("encoder must name at least one encoder, got none")
+        return [encoders.create("segments" if one == "auto" else one) for one in given]
 
     def _learn_input(self, series: PaddedSeries) -> None:
+        """Learn scales and symbols."""
         self.mean_, self.scale_ = series.moments()
-        self.symbolizer_ = deepcopy(create(self.symbolizer, self.n_bins)).fit(series)
+        self.encoders_ = [one.resolved(series.n_timepoints) for one in self._chosen()]
+        self.symbolizers_ = [
+            [deepcopy(one).fit(encoder.seen(series)) for one in encoder.symbolizers()]
+            for encoder in self.encoders_
+        ]
+
+    def _learn(self, cases: Cases, validation: Cases | None, seed: int) -> None:
+        series = cases.batch
+        self._learn_input(series)
+        whole = self._batch(series)
+        members = [
+            self._member(view, cases, whole, validation, own_seed)
+            for view in range(len(self.encoders_))
+            for own_seed in _seeds(seed, self.n_estimators)
+        ]
+        self.network_ = TimeSliverNetwork.mean([one.network for one in members]).eval()
+        self.network_.learn_average(whole.to(self.network_.bias.device))
+        self._trained_encoders = [one.choice for one in members]
+        self.history_ = [
+            {"member": i, **record}
+            for i, one in enumerate(members)
+            for record in one.training.history
+        ]
+        self.n_iter_ = len(self.history_)
+
+    def _member(
+        self, view: int, cases: Cases, whole: Batch, validation: Cases | None, seed: int
+    ) -> Trained:
+        """Train one network, with one encoder and one seed."""
+        encoder = self.encoders_[view]
+        how, train = encoder.solver(), cases
+        if validation is None:
+            train, validation = cases.split(how.validation_fraction, seed)
+        series, of_case = encoder.augmented(train.batch, self.mean_)
+        batch = whole if series is cases.batch else self._batch(series)
+        candidates = []
+        for choice, part in encoder.parts(self._shape(view), seed, validation is not None):
+            part.view = view
+            candidates.append((choice, TimeSliverNetwork([part], len(self.classes_))))
+        return self._best(
+            candidates,
+            train[torch.from_numpy(of_case)].of(batch),
+            validation and validation.of(self._batch(validation.batch)),
+            how,
+            seed,
+        )
+
+    def _shape(self, view: int) -> Shape:
+        """Return what a part of the network that looks at this view is made for."""
+        v, separate = self.n_channels_, self.encoders_[view].separate
+        symbols = [
+            (v if separate or not one.shared else 1, one.n_symbols)
+            for one in self.symbolizers_[view]
+        ]
+        return Shape(v, len(self.classes_), tuple(symbols))
 
     def _batch(self, series: PaddedSeries) -> Batch:
-        series = series.padded_to(max(self.segment_sizes))
-        codes = self.symbolizer_.transform(series)
-        values = series.standardized(self.mean_, self.scale_)
-        series = PaddedSeries(values, series.observed, series.lengths)
-        separate = self.channels != "mixed"
-        return Batch.prepare(series, codes, self.symbolizer_.n_symbols, separate)
-
-    def _state(self) -> tuple[dict[str, NDArray[Any]], JSONDict]:
-        symbols, learned = self.symbolizer_.state()
-        arrays = {f"symbols.{name}": array for name, array in learned.items()}
-        arrays |= {"mean": self.mean_, "scale": self.scale_}
-        return arrays, {
-            "symbols": symbols,
-            "positional_encoding": self.network_.config.positional_encoding,
-        }
-
-    def _restore(self, arrays: dict[str, NDArray[Any]], description: JSONDict) -> TimeSliverNetwork:
-        prefix = "symbols."
-        learned = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
-        self.symbolizer_ = from_state(description["symbols"], learned)
-        if self.symbolizer is None:  # an instance was given
-            self.symbolizer = self.symbolizer_
-        self.segment_sizes, self.pooling = tuple(self.segment_sizes), tuple(self.pooling)
-        self.mean_, self.scale_ = arrays["mean"], arrays["scale"]
-        found = (self.symbolizer_.n_channels_,), self.mean_.shape, self.scale_.shape
-        if found != ((self.n_channels_,),) * 3:
-            raise ValueError(f"{self.n_channels_} channels, but symbols and scales of {found}")
-        return self._network(self._config(description["positional_encoding"]))
-
-    def _config(self, positional_encoding: bool) -> NetworkConfig:
-        return NetworkConfig(
-            n_channels=self.n_channels_,
-            n_symbols=self.symbolizer_.n_symbols,
-            n_classes=len(self.classes_),
-            latent_dim=self.latent_dim,
-            segment_sizes=tuple(self.segment_sizes),
-            depth=self.depth,
-            window=self.window,
-            pooling=tuple(self.pooling),  # type: ignore[arg-type]
-            channels=self.channels,
-            positional_encoding=positional_encoding,
-            raw=self.symbolizer_.name == "raw",
+        views = tuple(
+            encoder.view(series, symbolizers, self.mean_, self.scale_)
+            for encoder, symbolizers in zip(self.encoders_, self.symbolizers_, strict=True)
         )
+        return Batch.of(series.standardized(self.mean_, self.scale_), series, views=views)
 
-    def _networks(self, seed: int, can_choose: bool) -> Iterator[TimeSliverNetwork]:
-        choices = [self.positional_encoding]
-        if self.positional_encoding == "auto":
-            choices = [False, True] if can_choose else [True]
-        for choice in choices:
-            yield self._network(self._config(bool(choice)), seed)
+    # --- explain ------------------------------------------------------------------------------
 
-    def _network(self, config: NetworkConfig, seed: int = 0) -> TimeSliverNetwork:
-        return TimeSliverNetwork(config, seed)
-
-    def _settings(self) -> Settings:
-        return replace(
-            super()._settings(),
-            penalty_weight=self.sparsity,
-            rate_factors={"head": float(self.head_rate)},
-        )
-
-    def _train(self, network: Any, cases: Cases, validation: Cases | None, **how: Any) -> Training:
-        if self.sparsity == 0:
-            return train(network, cases, validation, **how)
-
-        def penalised(batch: Batch) -> tuple[Tensor, Tensor]:
-            Qt = network.spread(network.encode(batch), batch)
-            return network.classify(Qt, batch), total_evidence(network, batch, Qt)
-
-        return train(network, cases, validation, penalised=penalised, **how)
-
-    @overload
-    def explain(
-        self, X: Any, target: Literal["all"], method: str = ..., **options: Any
-    ) -> list[Attribution]: ...
-    @overload
-    def explain(
-        self, X: Any, target: ArrayLike | None = ..., method: str = ..., **options: Any
-    ) -> Attribution: ...
     def explain(
         self,
         X: Any,
         target: ArrayLike | None = None,
-        method: str = "timesliver",
+        method: str = "additive",
         **options: Any,
-    ) -> Attribution | list[Attribution]:
+    ) -> Attribution:
         """Say which moments and channels spoke for a class and which against it.
 
         Parameters
@@ -274,36 +218,106 @@ class TimeSliverClassifier(SeriesClassifier):
         X : array, list of arrays, data frame or tensor
             Series as in `fit`; any number of them, in bounded memory.
         target : None, a label, one label per case, or "all"
-            The class to explain; None is the predicted one. "all" returns a list with one
-            attribution for each of ``classes_``.
-        method : {"timesliver", "additive"}
-            The paper's max-scaled scores, or exact shares of the logit.
+            The class to explain; None is the predicted one. "all" explains every class of every
+            case: first all cases for the first class, then for the next; see
+            `Attribution.by_class`.
+        method : {"additive", "timesliver"}
+            "additive" gives exact shares of the logit: base and shares add up to it. "timesliver"
+            gives the paper's max-scaled scores, which have no unit.
         **options
-            See `timesliver.explain`.
+            For "additive": ``background``, what counts as the base beside the class's bias: what
+            the average moment of the "training" series says, so that shares are measured against
+            the average training series; what the middle moment of the "series" itself says; or
+            None. ``smoothing`` evens evidence out over so many points, each share keeping its
+            mass; "auto" takes the longest stretch that the encoder looks at. For "timesliver":
+            ``max_scaling``, whether every product is divided by its largest over the segments.
+            For both: ``centred``, to explain the logit minus its mean over the classes.
 
         Returns
         -------
         Attribution
         """
+        options_of(method, options)
         self._check_fitted()
         series = self._read(X)
         wanted = target_indices(target, self.classes_, len(series))
+        device = self.network_.bias.device
 
-        def explain_part(part: PaddedSeries, cases: slice) -> list[Attribution]:
-            batch = self._batch(part).to(next(self.network_.parameters()).device)
+        def explain_part(part: PaddedSeries, cases: slice) -> Attribution:
+            batch = self._batch(part).to(device)
             chosen = wanted[cases] if isinstance(wanted, np.ndarray) else wanted
-            found = explain(self.network_, batch, chosen, method, self.classes_, **options)
-            shown = np.where(part.observed, part.values, np.nan).astype(np.float32)
-            return [
-                replace(
-                    scores,
-                    positive_by_channel=scores.positive_by_channel[..., : part.n_timepoints],
-                    negative_by_channel=scores.negative_by_channel[..., : part.n_timepoints],
-                    series=shown,
-                )
-                for scores in (found if isinstance(found, list) else [found])
-            ]
+            why = explain(self.network_, batch, chosen, method, self.classes_, **options)
+            numbers = np.arange(len(series))[cases]
+            n_classes = len(why) // len(part)
+            shown = np.tile(part.with_gaps.astype(np.float32), (n_classes, 1, 1))
+            return replace(why, series=shown, case=np.tile(numbers, n_classes))
 
-        parts = self._by_chunks(series, explain_part, "Explaining")
-        joined = [join(of_class) for of_class in zip(*parts, strict=True)]
-        return joined if isinstance(wanted, str) else joined[0]
+        parts = self._by_chunks(series, explain_part, "Explaining", self._numbers(series, method))
+        if not isinstance(wanted, str):
+            return join(parts)
+        by_class = [part.by_class() for part in parts]
+        return join([join(of_class) for of_class in zip(*by_class, strict=True)])
+
+    def _numbers(self, series: PaddedSeries, method: str) -> int:
+        """Return how many numbers explaining a case takes at a time."""
+        v, L = series.n_channels, series.n_timepoints
+        numbers = sum(size for part in self.network_.parts for size in part.sizes(v, L))
+        if method == "timesliver":  # also holds Q by sign, and the entries of Z
+            numbers *= 4
+            for encoder, symbolizers in zip(self.encoders_, self.symbolizers_, strict=True):
+                most = min(encoder.size, max(one.n_symbols for one in symbolizers))
+                numbers += v * L * most
+        return numbers
+
+    # --- files --------------------------------------------------------------------------------
+
+    def _state(self) -> tuple[dict[str, NDArray[Any]], JSONDict]:
+        arrays = {"mean": self.mean_, "scale": self.scale_}
+        views = []
+        for i, (encoder, symbolizers) in enumerate(
+            zip(self.encoders_, self.symbolizers_, strict=True)
+        ):
+            states = [one.state() for one in symbolizers]
+            for j, (_, learned) in enumerate(states):
+                arrays |= {f"symbols.{i}.{j}.{name}": array for name, array in learned.items()}
+            views.append(
+                {"encoder": to_description(encoder), "symbols": [config for config, _ in states]}
+            )
+        parts = [
+            {"view": part.view, "encoder": to_description(encoder)}
+            for part, encoder in zip(self.network_.parts, self._trained_encoders, strict=True)
+        ]
+        return arrays, {"views": views, "parts": parts}
+
+    def _restore(self, arrays: dict[str, NDArray[Any]], description: JSONDict) -> TimeSliverNetwork:
+        self.mean_, self.scale_ = arrays["mean"], arrays["scale"]
+        self.encoders_, self.symbolizers_ = [], []
+        for i, view in enumerate(description["views"]):
+            self.encoders_.append(from_description(view["encoder"]))
+            self.symbolizers_.append(
+                [
+                    from_state(config, _below(arrays, f"symbols.{i}.{j}."))
+                    for j, config in enumerate(view["symbols"])
+                ]
+            )
+        known = [one.n_channels_ for of_view in self.symbolizers_ for one in of_view]
+        shapes = [self.mean_.shape, self.scale_.shape]
+        if {*known, *(shape[0] for shape in shapes if len(shape) == 1)} != {self.n_channels_}:
+            raise ValueError(f"{self.n_channels_} channels, but symbols and scales of {shapes}")
+        parts: list[Part] = []
+        self._trained_encoders = [from_description(part["encoder"]) for part in description["parts"]]
+        for encoder, stored in zip(self._trained_encoders, description["parts"], strict=True):
+            [(_, part)] = encoder.parts(self._shape(stored["view"]), 0, can_choose=False)
+            part.view = stored["view"]
+            parts.append(part)
+        return TimeSliverNetwork(parts, len(self.classes_))
+
+
+def _seeds(seed: int, count: int) -> list[int]:
+    """Return so many seeds, the first of which is the one given."""
+    more = np.random.SeedSequence(seed).generate_state(count - 1) >> 1
+    return [seed, *map(int, more)]
+
+
+def _below(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}

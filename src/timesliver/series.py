@@ -52,7 +52,9 @@ class PaddedSeries:
     def __len__(self) -> int:
         return len(self.values)
 
-    def __getitem__(self, cases: slice | IntArray | BoolArray) -> PaddedSeries:
+    def __getitem__(self, cases: Any) -> PaddedSeries:
+        if not isinstance(cases, slice):
+            cases = np.asarray(cases)
         return PaddedSeries(self.values[cases], self.observed[cases], self.lengths[cases])
 
     @property
@@ -93,6 +95,23 @@ class PaddedSeries:
             return self
         width = ((0, 0), (0, 0), (0, missing))
         return PaddedSeries(np.pad(self.values, width), np.pad(self.observed, width), self.lengths)
+
+    def averaged(self, step: int) -> PaddedSeries:
+        """Return the means of every ``step`` successive points, of those that were observed.
+
+        Examples
+        --------
+        >>> series = as_series(np.array([[1.0, 3.0, 5.0, np.nan, 9.0]]))
+        >>> series.averaged(2).values.tolist()
+        [[[2.0, 5.0, 9.0]]]
+        """
+        if step == 1:
+            return self
+        starts = np.arange(0, self.n_timepoints, step)
+        count = np.add.reduceat(self.observed, starts, axis=2, dtype=np.int64)
+        total = np.add.reduceat(self.values, starts, axis=2, dtype=np.float64)
+        means = (total / np.maximum(count, 1)).astype(self.values.dtype)
+        return PaddedSeries(means, count > 0, -(-self.lengths // step))
 
     def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return mean and standard deviation of each channel over its observed points.

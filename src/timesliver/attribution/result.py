@@ -14,13 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 from timesliver.attribution import storage
 from timesliver.attribution.intervals import Interval, top_intervals
 from timesliver.errors import InvalidInputError, MissingExtraError, check_count
-from timesliver.typing import BoolArray, FloatArray, IntArray, JSONDict
+from timesliver.series import observed_lengths
+from timesliver.typing import FloatArray, IntArray, JSONDict
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["Attribution"]
+__all__ = ["Attribution", "join"]
 
 _OF_ALL_CASES = ("classes", "method", "has_sign", "has_channels")
 
@@ -35,9 +36,9 @@ class Attribution:
         Evidence for and against the class explained.
     logit : array of shape (n_cases,)
         What is explained: the logit of the class, or the centred logit.
-    bias : array of shape (n_cases,)
+    base : array of shape (n_cases,)
         The part of the logit that no moment accounts for. For additive attributions
-        ``net.sum(axis=1) + bias`` is the logit.
+        ``net.sum(axis=1) + base`` is the logit.
     target : array of shape (n_cases,)
         Index into `classes` of the class explained.
     classes : array of shape (n_classes,)
@@ -52,6 +53,8 @@ class Attribution:
         What the model gave each class.
     seconds, forward_passes : arrays of shape (n_cases,) or None
         What explaining each case took: time, and how often the model was asked.
+    case : array of shape (n_cases,)
+        Which case each entry explains: its number among those that were given.
     has_sign : bool
         Whether the method knows evidence against the class; else `negative` is 0 for want of it.
     has_channels : bool
@@ -61,7 +64,7 @@ class Attribution:
     positive_by_channel: FloatArray
     negative_by_channel: FloatArray
     logit: FloatArray
-    bias: FloatArray
+    base: FloatArray
     target: NDArray[np.int64]
     classes: NDArray[Any]
     method: str
@@ -71,17 +74,20 @@ class Attribution:
     probabilities: FloatArray | None = None
     seconds: FloatArray | None = None
     forward_passes: FloatArray | None = None
+    case: NDArray[np.int64] | None = None
     has_sign: bool = True
     has_channels: bool = True
 
     def __post_init__(self) -> None:
         shape = self.positive_by_channel.shape
+        if self.case is None:
+            object.__setattr__(self, "case", np.arange(len(self.target)))
         if len(shape) != 3 or self.negative_by_channel.shape != shape:
             raise InvalidInputError(
                 f"scores must have shape (n_cases, n_channels, n_timepoints), got {shape} for and "
                 f"{self.negative_by_channel.shape} against"
             )
-        for name in ("logit", "bias", "target"):
+        for name in ("logit", "base", "target"):
             if getattr(self, name).shape != shape[:1]:
                 raise InvalidInputError(
                     f"{name} must have one entry for each of the {shape[0]} cases, "
@@ -108,6 +114,7 @@ class Attribution:
             ("probabilities", (shape[0], C)),
             ("seconds", shape[:1]),
             ("forward_passes", shape[:1]),
+            ("case", shape[:1]),
         ):
             part = getattr(self, name)
             if part is not None and part.shape != expected:
@@ -138,12 +145,9 @@ class Attribution:
     @property
     def lengths(self) -> IntArray:
         """Number of time points of each case, without padding if `series` is known: (n_cases,)."""
-        n_timepoints = self.positive_by_channel.shape[2]
         if self.series is None:
-            return np.full(len(self), n_timepoints)
-        seen: BoolArray = np.any(~np.isnan(self.series), axis=1)
-        last: IntArray = n_timepoints - np.argmax(seen[:, ::-1], axis=1)
-        return np.where(seen.any(axis=1), last, min(n_timepoints, 1))
+            return np.full(len(self), self.positive_by_channel.shape[2])
+        return observed_lengths(~np.isnan(self.series))
 
     def __len__(self) -> int:
         return len(self.target)
@@ -155,6 +159,10 @@ class Attribution:
                 raise IndexError(f"case {cases} asked for, but there are {len(self)} cases")
             cases = [cases]
         return replace(self, **{name: part[cases] for name, part in self.by_case().items()})
+
+    def by_class(self) -> list[Attribution]:
+        """Return an attribution for each class explained, in the order of `classes`."""
+        return [self[self.target == c] for c in np.unique(self.target)]
 
     def by_case(self) -> dict[str, NDArray[Any]]:
         """Return the fields that have one entry per case and are known, by name."""
@@ -188,10 +196,10 @@ class Attribution:
         >>> scores = np.zeros((1, 2, 50))
         >>> scores[0, 1, 10:20] = 3
         >>> one = np.zeros(1)
-        >>> found = Attribution(
+        >>> why = Attribution(
         ...     scores, 0 * scores, one, one, one.astype(int), np.array(["run", "walk"]), "by hand"
         ... )
-        >>> found.top()
+        >>> why.top()
         [Interval(10:20, channel 1, for 'run', share 1)]
         """
         check_count("k", k, 1)
@@ -211,12 +219,13 @@ class Attribution:
             raise MissingExtraError("pandas", "pandas") from None
         shape = self.positive_by_channel.shape
         inside = np.broadcast_to(np.arange(shape[2]) < self.lengths[:, None, None], shape)
-        case, channel, time = np.nonzero(inside)
+        row, channel, time = np.nonzero(inside)
+        assert self.case is not None
         columns = {
-            "case": case,
+            "case": self.case[row],
             "channel": channel,
             "time": time,
-            "class": self.classes[self.target[case]],
+            "class": self.classes[self.target[row]],
         }
         if self.series is not None:
             columns["value"] = self.series[inside]
@@ -305,7 +314,10 @@ class Attribution:
         """
         from timesliver import report
 
-        report.write(path, [self], y=y, title=title, settings=settings)
+        assert self.case is not None
+        several = len(np.unique(self.case)) < len(self)
+        classes = self.by_class() if several else [self]
+        report.write(path, classes, y=y, title=title, settings=settings)
 
     def __repr__(self) -> str:
         n_cases, n_channels, n_timepoints = self.positive_by_channel.shape
@@ -313,3 +325,14 @@ class Attribution:
             f"Attribution({self.method!r}, n_cases={n_cases}, n_channels={n_channels}, "
             f"n_timepoints={n_timepoints}, n_classes={len(self.classes)})"
         )
+
+
+def join(parts: Sequence[Attribution]) -> Attribution:
+    """Return the cases of several attributions in one; all else is that of the first."""
+    if len(parts) == 1:
+        return parts[0]
+    by_case = [part.by_case() for part in parts]
+    return replace(
+        parts[0],
+        **{name: np.concatenate([part[name] for part in by_case]) for name in by_case[0]},
+    )

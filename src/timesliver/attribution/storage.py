@@ -16,9 +16,9 @@ from timesliver.io import decode_labels, encode_labels, replacing
 __all__ = ["FORMAT", "read", "write"]
 
 #: Number of the file format. A file with a higher number was written by a later version.
-FORMAT = 2
+FORMAT = 3
 
-_REQUIRED = {"positive_by_channel", "negative_by_channel", "logit", "bias", "target"}
+_REQUIRED = {"positive_by_channel", "negative_by_channel", "logit", "base", "target"}
 _OPTIONAL = {
     "positive_by_symbol",
     "negative_by_symbol",
@@ -26,8 +26,9 @@ _OPTIONAL = {
     "probabilities",
     "seconds",
     "forward_passes",
+    "case",
 }
-_SAID = ("has_sign", "has_channels")
+_FLAGS = ("has_sign", "has_channels")
 
 
 def write(path: str | os.PathLike[str], parts: dict[str, Any]) -> None:
@@ -43,7 +44,7 @@ def write(path: str | os.PathLike[str], parts: dict[str, Any]) -> None:
     arrays = {name: np.asarray(part) for name, part in parts.items() if part is not None}
     header: dict[str, Any] = {"format": FORMAT, "method": str(arrays.pop("method"))}
     header["classes"] = encode_labels(arrays.pop("classes"))
-    header |= {name: bool(arrays.pop(name)) for name in _SAID}
+    header |= {name: bool(arrays.pop(name)) for name in _FLAGS}
     for name, array in arrays.items():
         if array.dtype.hasobject:
             raise InvalidInputError(f"{name} must hold numbers to be saved, got Python objects")
@@ -93,23 +94,26 @@ def _parts(path: str | os.PathLike[str], archive: Any) -> dict[str, Any]:
             f"{path} has format {version}, but this version reads formats up to {FORMAT}; "
             f"install a newer timesliver"
         )
-    names -= {"header"}
+    renamed = {"bias": "base"} if version < 3 else {}
+    stored = {renamed.get(name, name): name for name in names - {"header"}}
+    names = set(stored)
     if not _REQUIRED <= names <= _REQUIRED | _OPTIONAL:
         raise InvalidInputError(
             f"{path} holds the wrong arrays: missing are "
             f"{', '.join(sorted(_REQUIRED - names)) or 'none'}, unknown are "
             f"{', '.join(sorted(names - _REQUIRED - _OPTIONAL)) or 'none'}"
         )
-    parts = {name: archive[name] for name in names}
+    parts = {name: archive[of] for name, of in stored.items()}
     for name in names:
-        expected = np.integer if name == "target" else np.floating
+        whole = name in ("target", "case")
+        expected = np.integer if whole else np.floating
         if not np.issubdtype(parts[name].dtype, expected):
             raise InvalidInputError(
                 f"{name} in {path} has the type {parts[name].dtype}, expected "
-                f"{'whole' if name == 'target' else 'real'} numbers; it is damaged"
+                f"{'whole' if whole else 'real'} numbers; it is damaged"
             )
     return parts | {
         "classes": decode_labels(header.get("classes")),
         "method": str(header.get("method")),
-        **{name: bool(header.get(name, True)) for name in _SAID},
+        **{name: bool(header.get(name, True)) for name in _FLAGS},
     }

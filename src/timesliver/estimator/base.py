@@ -1,6 +1,6 @@
 """What all classifiers of series share: input, labels, training, prediction, files.
 
-A subclass says how series become a batch and which networks to try; the rest is here.
+A subclass says how series become a batch and how its network is made; the rest is here.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from typing import Any, Self, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 import torch
@@ -20,63 +20,58 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.exceptions import NotFittedError as ScikitLearnNotFittedError
 from sklearn.utils.validation import validate_data
 
-from timesliver.errors import (
-    InvalidInputError,
-    InvalidParameterError,
-    NotFittedError,
-    check_count,
-)
+from timesliver.errors import InvalidInputError, NotFittedError
 from timesliver.estimator.inputs import case_weights, class_indices, is_table, read_labels
 from timesliver.estimator.modelfile import read_model, write_model
 from timesliver.network import Batch
 from timesliver.series import PaddedSeries, as_series, equal_slices
 from timesliver.training import (
     Cases,
+    Descent,
     Progress,
     Record,
-    Settings,
+    Ridge,
     Training,
-    all_callbacks,
     draw_seed,
     pick_device,
     progress,
+    solve,
     thread_limit,
-    train,
-    validation_split,
 )
 from timesliver.typing import FloatArray, IntArray, JSONDict
 
-__all__ = ["SeriesClassifier"]
+__all__ = ["SeriesClassifier", "Trained"]
 
 T = TypeVar("T")
 
 # Numbers of the input that are prepared at once.
-_CHUNK = 1 << 22
+_CHUNK = 1 << 21
 
 
 class _NotFittedError(NotFittedError, ScikitLearnNotFittedError):
     """Ours, and the one that scikit-learn's tools look for."""
 
 
+class Trained(NamedTuple):
+    """The best of some networks: how it was made, the network, and its training."""
+
+    choice: Any
+    network: Any
+    training: Training
+
+
 class SeriesClassifier(ClassifierMixin, BaseEstimator, ABC):
     """A classifier of series with a torch network inside.
 
-    Subclasses store the training parameters (`learning_rate`, `max_epochs`, `batch_size`,
-    `patience`, `validation_fraction`, `class_weight`, `device`, `n_jobs`, `random_state`,
-    `verbose`, `callbacks`) next to their own.
+    Subclasses store `class_weight`, `device`, `n_jobs`, `random_state` and `verbose` next to
+    their own parameters.
     """
 
-    learning_rate: float
-    max_epochs: int
-    batch_size: int
-    patience: int
-    validation_fraction: float
     class_weight: Any
     device: str
     n_jobs: int | None
     random_state: Any
     verbose: int
-    callbacks: Any
 
     classes_: NDArray[Any]
     n_features_in_: int
@@ -89,16 +84,16 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator, ABC):
     # --- what a subclass says -----------------------------------------------------------------
 
     @abstractmethod
-    def _learn_input(self, series: PaddedSeries) -> None:
-        """Learn from the training series how to lay out a batch."""
+    def _check_parameters(self) -> None:
+        """Raise if a parameter makes no sense."""
+
+    @abstractmethod
+    def _learn(self, cases: Cases, validation: Cases | None, seed: int) -> None:
+        """Learn from series: set `network_`, `history_` and `n_iter_`."""
 
     @abstractmethod
     def _batch(self, series: PaddedSeries) -> Batch:
         """Lay out series for the network."""
-
-    @abstractmethod
-    def _networks(self, seed: int, can_choose: bool) -> Iterator[Any]:
-        """Make the networks to train, the best of which is kept; only one without validation."""
 
     @abstractmethod
     def _state(self) -> tuple[dict[str, NDArray[Any]], JSONDict]:
@@ -107,10 +102,6 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator, ABC):
     @abstractmethod
     def _restore(self, arrays: dict[str, NDArray[Any]], description: JSONDict) -> Any:
         """Take what `_state` returned, and return the network it describes."""
-
-    def _train(self, network: Any, cases: Cases, validation: Cases | None, **how: Any) -> Training:
-        """Train one network."""
-        return train(network, cases, validation, **how)
 
     # --- fit ----------------------------------------------------------------------------------
 
@@ -127,7 +118,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator, ABC):
         sample_weight : array of shape (n_cases,) or None
             How much each case counts.
         validation_data : (X, y) or None
-            Cases to choose the best epoch by; None sets `validation_fraction` of X aside.
+            Cases to choose the best epoch by; None sets some of X aside where that is needed.
 
         Returns
         -------
@@ -146,71 +137,41 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator, ABC):
                 f"{type(self).__name__} needs cases of at least two classes, got one class only: "
                 f"{self.classes_[codes[0]]}"
             )
-        seed = draw_seed(self.random_state)
-        if validation_data is None:
-            rows, held_out = validation_split(codes, self.validation_fraction, seed)
-            validation = series[held_out], codes[held_out], weight[held_out]
-            series, codes, weight = series[rows], codes[rows], weight[rows]
-        else:
-            validation = self._read_validation(validation_data)
-        device = pick_device(self.device)
         with thread_limit(self.n_jobs):
-            self._learn_input(series)
-            self._fit_networks(
-                _cases(self._batch(series), codes, weight).to(device),
-                _cases(self._batch(validation[0]), *validation[1:]).to(device)
-                if len(validation[0])
-                else None,
-                seed,
+            self._learn(
+                _cases(series, codes, weight),
+                None if validation_data is None else self._read_validation(validation_data),
+                draw_seed(self.random_state),
             )
         return self
 
-    def _fit_networks(self, cases: Cases, validation: Cases | None, seed: int) -> None:
-        """Train the candidates and keep the best."""
-        best: Training | None = None
-        for network in self._networks(seed, can_choose=validation is not None):
-            watchers = all_callbacks(self.callbacks)
-            if self.verbose:
-                watchers.append(Progress())
-            training = self._train(
-                network.to(cases.y.device),
-                cases,
-                validation,
-                settings=self._settings(),
-                seed=seed,
-                callbacks=watchers,
-            )
-            if best is None or training.best_score > best.best_score:
-                best, self.network_ = training, network.eval()
-                self.history_, self.n_iter_ = training.history, len(training.history)
+    def _best(
+        self,
+        candidates: Iterable[tuple[Any, Any]],
+        cases: Cases,
+        validation: Cases | None,
+        how: Descent | Ridge,
+        seed: int,
+    ) -> Trained:
+        """Train networks, each given with how it was made, and return the best."""
+        device = pick_device(self.device)
+        cases, validation = cases.to(device), validation and validation.to(device)
+        best: Trained | None = None
+        for choice, network in candidates:
+            watchers = [Progress()] if self.verbose and isinstance(how, Descent) else []
+            training = solve(network.to(device), cases, validation, how, seed, watchers)
+            if best is None or training.best_score > best.training.best_score:
+                best = Trained(choice, network.eval(), training)
             if training.interrupted:
                 warnings.warn(
                     f"training was interrupted after {len(training.history)} epochs; the best "
                     f"model so far was kept",
                     ConvergenceWarning,
-                    stacklevel=3,
+                    stacklevel=4,
                 )
                 break
-
-    def _settings(self) -> Settings:
-        return Settings(
-            learning_rate=float(self.learning_rate),
-            max_epochs=self.max_epochs,
-            batch_size=self.batch_size,
-            patience=self.patience,
-        )
-
-    def _check_parameters(self) -> None:
-        for name in ("max_epochs", "batch_size", "patience"):
-            check_count(name, getattr(self, name), 1)
-        rate = self.learning_rate
-        if not (isinstance(rate, int | float | np.number) and 0 < rate < np.inf):
-            raise InvalidParameterError(f"learning_rate must be a number above 0, got {rate!r}")
-        fraction = self.validation_fraction
-        if not (isinstance(fraction, int | float | np.number) and 0 <= fraction < 1):
-            raise InvalidParameterError(
-                f"validation_fraction must be at least 0 and below 1, got {fraction!r}"
-            )
+        assert best is not None
+        return best
 
     # --- predict ------------------------------------------------------------------------------
 
@@ -246,12 +207,17 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator, ABC):
         return labels
 
     def _by_chunks(
-        self, X: Any, compute: Callable[[PaddedSeries, slice], T], description: str = "Predicting"
+        self,
+        X: Any,
+        compute: Callable[[PaddedSeries, slice], T],
+        description: str = "Predicting",
+        numbers_per_case: int = 0,
     ) -> list[T]:
         """Apply a function to a bounded number of cases, and where they stand, at a time."""
         self._check_fitted()
         series = self._read(X)
-        chunks = equal_slices(len(series), series.n_channels * series.n_timepoints, _CHUNK)
+        numbers = max(numbers_per_case, series.n_channels * series.n_timepoints)
+        chunks = equal_slices(len(series), numbers, _CHUNK)
         with thread_limit(self.n_jobs):
             return [
                 compute(series[chunk], chunk)
@@ -292,7 +258,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator, ABC):
             self.n_features_in_ = series.n_channels
         return series
 
-    def _read_validation(self, data: Any) -> tuple[PaddedSeries, IntArray, FloatArray]:
+    def _read_validation(self, data: Any) -> Cases:
         """Read the validation cases of a user."""
         try:
             X, y = data
@@ -306,7 +272,7 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator, ABC):
                 f"validation_data has {len(series)} series but labels of shape {labels.shape}; "
                 f"give one label per case"
             )
-        return series, class_indices(labels, self.classes_), np.ones(len(series))
+        return _cases(series, class_indices(labels, self.classes_), np.ones(len(series)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -325,5 +291,5 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator, ABC):
         return read_model(cls, path)
 
 
-def _cases(batch: Batch, indices: IntArray, weight: FloatArray) -> Cases:
-    return Cases(batch, torch.from_numpy(indices), torch.from_numpy(weight.astype(np.float32)))
+def _cases(series: PaddedSeries, codes: IntArray, weight: FloatArray) -> Cases:
+    return Cases(series, torch.from_numpy(codes), torch.from_numpy(weight.astype(np.float32)))

@@ -11,19 +11,21 @@ import numpy as np
 import torch
 
 from timesliver.errors import InvalidInputError
+from timesliver.estimator.format1 import upgrade
 from timesliver.io import decode_labels, encode_labels, read_tensors, write_tensors
+from timesliver.registry import from_description, to_description
 
 if TYPE_CHECKING:
     from timesliver.estimator.base import SeriesClassifier
 
-__all__ = ["read_model", "write_model"]
+__all__ = ["PASSING", "read_model", "write_model"]
 
 Model = TypeVar("Model", bound="SeriesClassifier")
 
-_FORMAT = 1  # the newest that this version reads, and the one it writes
+_FORMAT = 2  # the newest that this version reads, and the one it writes
 _FITTED = ("n_features_in_", "n_channels_", "n_timepoints_", "history_", "n_iter_", "_table")
-# Settings of the machine and the moment, not of the model.
-_PASSING = ("device", "n_jobs", "verbose", "callbacks")
+#: Settings of the machine and the moment, not of the model.
+PASSING = ("device", "n_jobs", "verbose", "callbacks")
 # What goes wrong when the description in a file is damaged.
 _DAMAGED = (KeyError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError)
 
@@ -33,7 +35,7 @@ def write_model(model: SeriesClassifier, path: str | os.PathLike[str]) -> None:
     arrays, description = model._state()
     tensors = {f"network.{k}": w.cpu().numpy() for k, w in model.network_.state_dict().items()}
     tensors |= {f"input.{k}": array for k, array in arrays.items()}
-    parameters = {k: v for k, v in model.get_params(deep=False).items() if k not in _PASSING}
+    parameters = {k: v for k, v in model.get_params(deep=False).items() if k not in PASSING}
     if isinstance(model.class_weight, dict):
         parameters["class_weight"] = list(model.class_weight.items())
     # Without the time it took, the same model gives the same file.
@@ -42,7 +44,7 @@ def write_model(model: SeriesClassifier, path: str | os.PathLike[str]) -> None:
         "format": _FORMAT,
         "kind": type(model).__name__,
         "versions": {name: version(name) for name in ("timesliver", "torch", "numpy")},
-        "parameters": json.loads(json.dumps(parameters, default=_plain)),
+        "parameters": {name: to_description(value) for name, value in parameters.items()},
         "classes": encode_labels(model.classes_),
         "fitted": {name: getattr(model, name) for name in _FITTED} | {"history_": history},
         **description,
@@ -64,8 +66,11 @@ def read_model(kind: type[Model], path: str | os.PathLike[str]) -> Model:
             f"formats up to {_FORMAT}; install a newer one"
         )
     try:
-        model = kind(**header["parameters"])
-        if isinstance(model.class_weight, list):
+        if header["format"] == 1:
+            tensors, header = upgrade(tensors, header)
+        parameters = {k: from_description(v) for k, v in header["parameters"].items()}
+        model = kind(**parameters)
+        if isinstance(model.class_weight, list | tuple):
             model.class_weight = dict(model.class_weight)
         model.classes_ = decode_labels(header["classes"])
         for name in _FITTED:
@@ -86,7 +91,3 @@ def read_model(kind: type[Model], path: str | os.PathLike[str]) -> Model:
 def _part(tensors: dict[str, Any], prefix: str) -> dict[str, Any]:
     return {k.removeprefix(prefix): t for k, t in tensors.items() if k.startswith(prefix)}
 
-
-def _plain(value: Any) -> Any:
-    """Return a number as JSON knows it, and None for an object, which its class restores."""
-    return value.item() if isinstance(value, np.generic) else None

@@ -1,10 +1,21 @@
-"""The network of the paper, one file per module.
+"""The network: a base plus a sum of terms, each a sum over moments.
 
-`segments` (Module I), `composition` (Module II.b), `interaction` (Module III), `head`, and
-`model`, which puts them together.
+`batch` holds series and symbols, `segments` the paper's Module I, `windows` and `entries` Module
+II.b, `interaction` Module III, `weights` the linear layer, `term` joins encoder, symbols and
+weights, `model` adds terms up. `dense` is the whole on one page, slow and plain.
 """
 
-from timesliver.network.composition import Batch
-from timesliver.network.model import NetworkConfig, TimeSliverNetwork
+from timesliver.network.batch import Batch, Symbols, View
+from timesliver.network.model import Part, TimeSliverNetwork
+from timesliver.network.term import InteractionTerm, Moments, Term
 
-__all__ = ["Batch", "NetworkConfig", "TimeSliverNetwork"]
+__all__ = [
+    "Batch",
+    "InteractionTerm",
+    "Moments",
+    "Part",
+    "Symbols",
+    "Term",
+    "TimeSliverNetwork",
+    "View",
+]

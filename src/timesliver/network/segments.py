@@ -54,18 +54,27 @@ class SegmentEncoder(nn.Module):
     """``g(x; theta_q)``: stacked convolutions with receptive field ``m``, then LayerNorm.
 
     ``depth=1`` is the paper's literal single convolution of width ``m``; deeper stacks put a
-    ReLU between their layers.
+    ReLU between their layers. The window of Z is a box over the segment, or a bell: averages over
+    the same widths as the convolutions, in a row.
     """
 
-    def __init__(self, n_inputs: int, latent_dim: int, segment_size: int, depth: int = 3) -> None:
+    def __init__(
+        self,
+        n_inputs: int,
+        latent_dim: int,
+        segment_size: int,
+        depth: int = 3,
+        window: str = "box",
+    ) -> None:
         super().__init__()
+        self.latent_dim = latent_dim
+        stacked = kernel_sizes(segment_size, depth)
+        self.widths = (segment_size,) if window == "box" else stacked
         hidden = [_FIRST_WIDTH * 2**layer for layer in range(depth - 1)]
         widths = [n_inputs, *hidden, latent_dim]
         self.convolutions = nn.ModuleList(
             nn.Conv2d(n_in, n_out, (1, size))
-            for n_in, n_out, size in zip(
-                widths, widths[1:], kernel_sizes(segment_size, depth), strict=False
-            )
+            for n_in, n_out, size in zip(widths, widths[1:], stacked, strict=False)
         )
         self.norm = nn.LayerNorm(latent_dim)
 

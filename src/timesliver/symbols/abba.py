@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from math import isfinite
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.spatial import KDTree
 from sklearn.cluster import KMeans
 
-from timesliver.errors import InvalidParameterError, MissingExtraError, check_count
+from timesliver.errors import MissingExtraError, check_count, check_number
 from timesliver.series import PaddedSeries
 from timesliver.symbols.base import Symbolizer, code_dtype, standardize
 from timesliver.typing import CodeArray
@@ -71,33 +69,35 @@ class ABBA(Symbolizer):
     """
 
     name = "abba"
-    settings = ("n_bins", "tol", "scale", "random_state")
     learned = ("centres_", "deviations_")
 
     def __init__(
         self, n_bins: int = 20, tol: float = 0.1, scale: float = 1.0, random_state: int = 0
-    ):
-        check_count("n_bins", n_bins, 2, 32766)
-        _check_not_negative("tol", tol)
-        _check_not_negative("scale", scale)
-        check_count("random_state", random_state, 0, 2**32 - 1)
-        self.n_bins = int(n_bins)
-        self.tol = float(tol)
-        self.scale = float(scale)
-        self.random_state = int(random_state)
+    ) -> None:
+        self.n_bins = n_bins
+        self.tol = tol
+        self.scale = scale
+        self.random_state = random_state
+        self._check()
+
+    def _check(self) -> None:
+        check_count("n_bins", self.n_bins, 2, 32766)
+        check_number("tol", self.tol, least=0)
+        check_number("scale", self.scale, least=0)
+        check_count("random_state", self.random_state, 0, 2**32 - 1)
 
     @property
     def n_symbols(self) -> int:
         """Number of symbols of each channel."""
-        return self.n_bins
+        return int(self.n_bins)
 
     def _fit(self, series: PaddedSeries) -> None:
-        found: list[list[NDArray[np.float64]]] = [[] for _ in range(series.n_channels)]
+        pieces_of: list[list[NDArray[np.float64]]] = [[] for _ in range(series.n_channels)]
         for _, channel, pieces in self._chains(series):
-            found[channel].append(pieces)
+            pieces_of[channel].append(pieces)
         self.centres_ = np.full((series.n_channels, self.n_bins, 2), np.nan)
         self.deviations_ = np.ones((series.n_channels, 2))
-        for channel, chains in enumerate(found):
+        for channel, chains in enumerate(pieces_of):
             # A channel never observed knows one symbol, that of a flat piece.
             pieces = np.concatenate(chains) if chains else _FLAT
             pieces = pieces[np.lexsort(pieces.T)]  # the order of the cases plays no part
@@ -166,7 +166,3 @@ def _fabba_compress() -> _Compress:
         raise MissingExtraError("fABBA", "abba") from error
     return compress  # type: ignore[no-any-return]
 
-
-def _check_not_negative(name: str, value: Any) -> None:
-    if not isinstance(value, Real) or not isfinite(value) or value < 0:
-        raise InvalidParameterError(f"{name} must be a number, at least 0; got {value!r}")

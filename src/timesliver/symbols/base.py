@@ -7,8 +7,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from timesliver.errors import InvalidInputError, NotFittedError
+from timesliver.registry import from_description, to_description
 from timesliver.series import PaddedSeries, as_series
 from timesliver.typing import BoolArray, CodeArray, FloatArray, JSONDict
 
@@ -25,23 +27,36 @@ TIE = 1e-6
 BLOCK = 1 << 17
 
 
-class Symbolizer(ABC):
-    """Maps each time point of each channel to one of ``n_symbols`` symbols.
+class Symbolizer(BaseEstimator, ABC):
+    """Maps each time point to one of ``n_symbols`` symbols, on every symbol channel.
 
     Codes are 1..n_symbols; 0 (`NO_SYMBOL`) is reserved for points that carry no symbol. A
-    subclass holds its settings as JSON-able attributes named in `settings`, and whatever it
-    learns in ``fit`` as arrays named in `learned`.
+    subclass has a `name` and keeps its settings as scikit-learn estimators do; whatever it learns
+    in ``fit`` are arrays named in `learned`. Its `_transform` gives a code per point of every
+    channel, or one channel of codes that all channels share.
+
+    Examples
+    --------
+    >>> class Sign(Symbolizer):
+    ...     name = "sign"
+    ...     n_symbols = 2
+    ...
+    ...     def _transform(self, series):
+    ...         return np.where(series.values < 0, 1, 2)
+    >>> Sign().fit_transform(np.array([[-3.0, 4.0, np.nan]])).tolist()
+    [[[1, 2, 0]]]
     """
 
     name: ClassVar[str]
-    settings: ClassVar[tuple[str, ...]]
     learned: ClassVar[tuple[str, ...]] = ()
+    #: Whether all channels share one channel of codes.
+    shared: ClassVar[bool] = False
     n_channels_: int | None = None
 
     @property
     @abstractmethod
     def n_symbols(self) -> int:
-        """Number of symbols of each channel, not counting "no symbol"."""
+        """Number of symbols of each symbol channel, not counting "no symbol"."""
 
     @classmethod
     def with_bins(cls, n_bins: int) -> Self:
@@ -50,13 +65,14 @@ class Symbolizer(ABC):
 
     def fit(self, X: Any) -> Self:
         """Learn what the symbols depend on from training series."""
+        self._check()
         series = as_series(X)
         self._fit(series)
         self.n_channels_ = series.n_channels
         return self
 
     def transform(self, X: Any) -> CodeArray:
-        """Return the codes, an integer array of shape (n_cases, n_channels, n_timepoints)."""
+        """Return the codes: (n_cases, n_channels, n_timepoints), or one channel if all share it."""
         if self.n_channels_ is None:
             raise NotFittedError(
                 f"this {type(self).__name__} is not fitted yet; call fit(X) before transform(X)"
@@ -68,8 +84,10 @@ class Symbolizer(ABC):
                 f"on {self.n_channels_}; shape given: {series.values.shape}"
             )
         codes = self._transform(series)
-        codes[~series.observed] = NO_SYMBOL
-        return codes
+        seen = series.observed
+        if codes.shape[1] < series.n_channels:
+            seen = seen.any(axis=1, keepdims=True)
+        return np.where(seen, codes, NO_SYMBOL).astype(code_dtype(self.n_symbols), copy=False)
 
     def fit_transform(self, X: Any) -> CodeArray:
         """Fit, then transform the same series."""
@@ -79,14 +97,14 @@ class Symbolizer(ABC):
     def state(self) -> tuple[JSONDict, dict[str, NDArray[Any]]]:
         """Return all of this symbolizer as a JSON-able dictionary and plain arrays."""
         config: JSONDict = {"name": self.name, "n_channels": self.n_channels_}
-        config["settings"] = {key: getattr(self, key) for key in self.settings}
+        config["settings"] = to_description(self)["settings"]
         arrays = {key: getattr(self, key) for key in self.learned if hasattr(self, key)}
         return config, arrays
 
     @classmethod
     def from_state(cls, config: JSONDict, arrays: dict[str, NDArray[Any]]) -> Self:
         """Rebuild a symbolizer from what `state` returned."""
-        symbolizer = cls(**config["settings"])
+        symbolizer = cls(**{k: from_description(v) for k, v in config["settings"].items()})
         symbolizer.n_channels_ = config["n_channels"]
         for key in cls.learned:
             if key in arrays:
@@ -96,13 +114,12 @@ class Symbolizer(ABC):
     def _fit(self, series: PaddedSeries) -> None:  # noqa: B027 - most symbolizers learn nothing
         """Learn from the training series."""
 
+    def _check(self) -> None:  # noqa: B027 - most settings need none
+        """Raise if a setting makes no sense."""
+
     @abstractmethod
     def _transform(self, series: PaddedSeries) -> CodeArray:
         """Return codes 1..n_symbols; unobserved points are overwritten by the caller."""
-
-    def __repr__(self) -> str:
-        settings = ", ".join(f"{key}={getattr(self, key)!r}" for key in self.settings)
-        return f"{type(self).__name__}({settings})"
 
 
 def code_dtype(n_symbols: int) -> type[np.uint8] | type[np.int16]:

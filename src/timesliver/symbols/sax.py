@@ -41,21 +41,23 @@ class SAX(Symbolizer):
     """
 
     name = "sax"
-    settings = ("n_bins", "normalize", "window")
     learned = ("mean_", "scale_")
 
-    def __init__(self, n_bins: int = 20, normalize: str | None = "instance", window: int = 1):
-        check_count("n_bins", n_bins, 2, 32766)
-        check_choice("normalize", normalize, ("instance", "global", None))
-        check_count("window", window, 1)
-        self.n_bins = int(n_bins)
+    def __init__(self, n_bins: int = 20, normalize: str | None = "instance", window: int = 1) -> None:
+        self.n_bins = n_bins
         self.normalize = normalize
-        self.window = int(window)
+        self.window = window
+        self._check()
+
+    def _check(self) -> None:
+        check_count("n_bins", self.n_bins, 2, 32766)
+        check_choice("normalize", self.normalize, ("instance", "global", None))
+        check_count("window", self.window, 1)
 
     @property
     def n_symbols(self) -> int:
         """Number of symbols of each channel."""
-        return self.n_bins
+        return int(self.n_bins)
 
     def _fit(self, series: PaddedSeries) -> None:
         if self.normalize == "global":

@@ -54,32 +54,34 @@ class SFA(Symbolizer):
     """
 
     name = "sfa"
-    settings = ("window", "word_length", "alphabet_size")
     learned = ("breakpoints_",)
 
-    def __init__(self, window: int = 8, word_length: int = 2, alphabet_size: int = 4):
-        check_count("window", window, 1)
-        check_count("word_length", word_length, 1)
-        check_count("alphabet_size", alphabet_size, 2)
-        self.window = int(window)
-        self.word_length = int(word_length)
-        self.alphabet_size = int(alphabet_size)
-        if word_length > window:
+    def __init__(self, window: int = 8, word_length: int = 2, alphabet_size: int = 4) -> None:
+        self.window = window
+        self.word_length = word_length
+        self.alphabet_size = alphabet_size
+        self._check()
+
+    def _check(self) -> None:
+        check_count("window", self.window, 1)
+        check_count("word_length", self.word_length, 1)
+        check_count("alphabet_size", self.alphabet_size, 2)
+        if self.word_length > self.window:
             raise InvalidParameterError(
-                f"word_length={word_length} is more than the {window} Fourier numbers of a "
-                f"window of {window} points; choose a shorter word or a wider window"
+                f"word_length={self.word_length} is more than the {self.window} Fourier numbers of a "
+                f"window of {self.window} points; choose a shorter word or a wider window"
             )
         if self.n_symbols > _MOST_SYMBOLS:
             raise InvalidParameterError(
-                f"alphabet_size={alphabet_size} and word_length={word_length} make "
-                f"{alphabet_size}**{word_length} symbols, more than {_MOST_SYMBOLS}; "
+                f"alphabet_size={self.alphabet_size} and word_length={self.word_length} make "
+                f"{self.alphabet_size}**{self.word_length} symbols, more than {_MOST_SYMBOLS}; "
                 f"choose fewer letters or a shorter word"
             )
 
     @property
     def n_symbols(self) -> int:
         """Number of different words."""
-        return int(self.alphabet_size**self.word_length)
+        return int(self.alphabet_size) ** int(self.word_length)
 
     @classmethod
     def with_bins(cls, n_bins: int) -> Self:

@@ -10,55 +10,77 @@ in the segment. The cost is that of the entries found, whatever the number of sy
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from timesliver.network.composition import Batch, window_spread, window_sum
-from timesliver.network.raw import RawProjection
+from timesliver.network.batch import Symbols, View
+from timesliver.network.windows import span, window_weights
 
-__all__ = ["Stencils", "raw_stencils", "stencils"]
+__all__ = ["Entries", "entries"]
 
 
 @dataclass(frozen=True)
-class Stencils:
-    """Entries of Z of one segment size, sorted by case, channel, symbol and segment.
+class Entries:
+    """The non-zero entries of Z, sorted by case, symbol channel, symbol and segment, and Q.
 
     Attributes
     ----------
-    starts : int tensor of shape (B*v*(n+1) + 1,)
+    starts : int tensor of shape (B*J*(n+1) + 1,)
         Where the entries of each row of P begin, and the end of the last.
     segment : int tensor of shape (n_entries,)
         The row of Q, seen as a (B*S*kappa, q) table.
     cell : int tensor of shape (n_entries,)
-        The channel and segment, counted in a (B*v*kappa) array.
+        The symbol channel and segment, counted in a (B*J*kappa) array.
     value : float tensor of shape (n_entries,)
         The entry.
+    Q : tensor of shape (B*S*kappa, q)
+        The rows of Q, divided by the number of segments of their case.
+    shape : (int, int, int, int)
+        B, J, n + 1 and kappa.
+    size : int
+        The length m of a segment.
     """
 
     starts: Tensor
     segment: Tensor
     cell: Tensor
     value: Tensor
+    Q: Tensor
+    shape: tuple[int, int, int, int]
+    size: int
 
     def row(self) -> Tensor:
         """Return the row of P of each entry."""
         rows = torch.arange(len(self.starts) - 1, device=self.starts.device)
         return rows.repeat_interleave(self.starts.diff())
 
+    def by_segment(self, scores: Tensor) -> Tensor:
+        """Add up one number per entry over each symbol channel and segment: (B, J, kappa)."""
+        B, J, _, kappa = self.shape
+        cells = scores.new_zeros(B * J * kappa).index_add_(0, self.cell, scores)
+        return cells.view(B, J, kappa)
 
-def stencils(batch: Batch, m: int, widths: tuple[int, ...]) -> Stencils:
-    """Return the entries of Z for symbols."""
-    _, v, L = batch.codes.shape
+    def by_symbol(self, scores: Tensor) -> Tensor:
+        """Add up one number per entry over each symbol channel and symbol: (B, J, n)."""
+        B, J, rows, _ = self.shape
+        sums = torch.segment_reduce(scores, "sum", offsets=self.starts.long(), unsafe=True)
+        return sums.view(B, J, rows)[..., 1:]
+
+
+def entries(Q: Tensor, view: View, symbols: Symbols, widths: tuple[int, ...]) -> Entries:
+    """Find the entries of Z for symbols, and put Q (B*S, kappa, q) beside them."""
+    m = span(widths)
+    B, J, L = symbols.codes.shape
     kappa = L - m + 1
-    t = batch.order.flatten().int()
-    rows = torch.arange(batch.counts.numel(), device=t.device, dtype=torch.int32)
-    row = rows.repeat_interleave(batch.counts.flatten())
-    last_segment = (batch.n_segments(m).int() - 1).repeat_interleave(v * L)
-    last_segment[row % batch.n_rows == 0] = -1  # "no symbol" has no entries
+    n_streams = len(Q) // B
+    t = symbols.order.flatten().int()
+    rows = torch.arange(symbols.counts.numel(), device=t.device, dtype=torch.int32)
+    row = rows.repeat_interleave(symbols.counts.flatten())
+    last_segment = (view.n_segments(m).int() - 1).repeat_interleave(J * L)
+    last_segment[row % symbols.n_rows == 0] = -1  # "no symbol" has no entries
 
     same = row[1:] == row[:-1]
     before = F.pad(torch.where(same, t[:-1], -1), (1, 0), value=-1)
@@ -78,11 +100,11 @@ def stencils(batch: Batch, m: int, widths: tuple[int, ...]) -> Stencils:
     cell = torch.arange(len(first), device=t.device, dtype=torch.int32)
     cell += shift.index_select(0, first)
     segment = cell
-    if batch.n_streams < v:
-        others = (channel - channel.div(v, rounding_mode="floor")) * kappa
+    if n_streams < J:
+        others = (channel - channel.div(J, rounding_mode="floor")) * kappa
         segment = cell - others.index_select(0, first)
 
-    window = _window(widths, batch.values)
+    window = window_weights(widths, Q)
     if len(widths) == 1:
         value = (last - first + 1) * window[0]
     else:
@@ -92,33 +114,8 @@ def stencils(batch: Batch, m: int, widths: tuple[int, ...]) -> Stencils:
             point = torch.minimum(first + step, last)
             value += window[t[point] - k] * (first + step <= last)
     ends = torch.cat([ends.new_zeros(1), ends])
-    bag_ends = batch.counts.flatten().cumsum(0)
+    bag_ends = symbols.counts.flatten().cumsum(0)
     starts = torch.cat([ends[:1], ends[bag_ends]])
-    return Stencils(starts, segment, cell, value)
-
-
-def raw_stencils(batch: Batch, m: int, widths: tuple[int, ...], raw: RawProjection) -> Stencils:
-    """Return all entries of Z where learnt projections of the values replace the symbols."""
-    O = raw.composition(batch)  # (B, v, n, L)
-    B, v, n, L = O.shape
-    kappa = L - m + 1
-    Z = window_sum(O.view(-1, L, 1), widths).view(B * v, n, kappa) / math.prod(widths)
-    Z = Z * batch.inside(m).repeat_interleave(v, 0)[:, None]
-
-    k = torch.arange(kappa, device=O.device, dtype=torch.int32)
-    channel = torch.arange(B * v, device=O.device, dtype=torch.int32)
-    stream = channel.div(v // batch.n_streams, rounding_mode="floor")
-    sizes = torch.full((B * v, n + 1), kappa, device=O.device, dtype=torch.int32)
-    sizes[:, 0] = 0  # "no symbol" has no entries
-    ends = sizes.flatten().cumsum(0, dtype=torch.int32)
-    return Stencils(
-        torch.cat([ends.new_zeros(1), ends]),
-        (stream[:, None, None] * kappa + k).expand_as(Z).flatten(),
-        (channel[:, None, None] * kappa + k).expand_as(Z).flatten(),
-        Z.flatten(),
-    )
-
-
-def _window(widths: tuple[int, ...], like: Tensor) -> Tensor:
-    """Return the weights of a segment's points: averages over these widths, one on another."""
-    return window_spread(like.new_ones(1, 1, 1), widths).flatten() / math.prod(widths)
+    per_case = view.n_segments(m).repeat_interleave(n_streams)
+    table = (Q / per_case[:, None, None]).flatten(0, 1)
+    return Entries(starts, segment, cell, value, table, (B, J, symbols.n_rows, kappa), m)

@@ -1,10 +1,10 @@
-"""The training loop: Adam, cross-entropy, early stopping, the best weights kept."""
+"""Weights by descent: Adam, cross-entropy, early stopping, the best weights kept."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,10 +12,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from timesliver.errors import TrainingError
-from timesliver.training.callbacks import Callback, Record, StopTraining
+from timesliver.errors import TrainingError, check_count, check_number
+from timesliver.network import Batch
+from timesliver.training.callbacks import Callback, Record, StopTraining, all_callbacks
+from timesliver.training.sparsity import total_evidence
+from timesliver.training.split import validation_split
 
-__all__ = ["Cases", "Settings", "Training", "train"]
+__all__ = ["Cases", "Descent", "Training", "descend"]
 
 _LARGEST_GRADIENT = 1.0  # the norm beyond which a step's gradient is shortened
 _FEWEST_STEPS = 4  # per epoch; small sets are cut into smaller batches
@@ -24,12 +27,12 @@ _WARM_UP = 10  # epochs until a penalty has its full weight
 
 @dataclass(frozen=True)
 class Cases:
-    """Cases with their classes and weights.
+    """Series, as they were read or as a batch, with their classes and weights.
 
     Attributes
     ----------
-    batch : Batch
-        What the network takes: anything with a length, indexing by a tensor and ``to(device)``.
+    batch : PaddedSeries or Batch
+        What has a length, and is indexed by case.
     y : int tensor of shape (n_cases,)
         Class indices.
     weight : float tensor of shape (n_cases,)
@@ -50,10 +53,19 @@ class Cases:
         """Move everything to a device."""
         return Cases(self.batch.to(device), self.y.to(device), self.weight.to(device))
 
+    def of(self, batch: Batch) -> Cases:
+        """Return the cases laid out for a network."""
+        return Cases(batch, self.y, self.weight)
+
+    def split(self, fraction: float, seed: int) -> tuple[Cases, Cases | None]:
+        """Return the cases to train on, and those to validate on if there are enough."""
+        rows, held_out = map(torch.from_numpy, validation_split(self.y.numpy(), fraction, seed))
+        return (self[rows], self[held_out]) if len(held_out) else (self, None)
+
 
 @dataclass(frozen=True)
-class Settings:
-    """How to train.
+class Descent:
+    """How to train by descent.
 
     Attributes
     ----------
@@ -61,18 +73,32 @@ class Settings:
         Adam's step size; it falls to zero along half a cosine over `max_epochs`.
     max_epochs, batch_size, patience : int
         Passes over the data; most cases per step; epochs without improvement before stopping.
-    penalty_weight : float
-        Weight of the penalty, reached after ten epochs.
-    rate_factors : dict
-        By the name of a part of the network: how many times larger its steps are.
+    validation_fraction : float
+        Share of the training cases by which the best epoch is chosen.
+    head_rate : float
+        How many times larger the steps of the last layer are than the others.
+    sparsity : float
+        Weight of the penalty on the total evidence, reached after ten epochs.
+    callbacks : list of Callback or functions, or None
+        Called with the record of each epoch.
     """
 
     learning_rate: float
     max_epochs: int
     batch_size: int
     patience: int
-    penalty_weight: float = 0.0
-    rate_factors: Mapping[str, float] = field(default_factory=dict)
+    validation_fraction: float = 0.1
+    head_rate: float = 1.0
+    sparsity: float = 0.0
+    callbacks: Any = None
+
+    def __post_init__(self) -> None:
+        for name in ("max_epochs", "batch_size", "patience"):
+            check_count(name, getattr(self, name), 1)
+        for name in ("learning_rate", "head_rate"):
+            check_number(name, getattr(self, name), above=0)
+        check_number("sparsity", self.sparsity, least=0)
+        check_number("validation_fraction", self.validation_fraction, least=0, below=1)
 
 
 @dataclass
@@ -85,14 +111,13 @@ class Training:
     interrupted: bool = False
 
 
-def train(
+def descend(
     network: Any,
     cases: Cases,
     validation: Cases | None,
-    settings: Settings,
+    how: Descent,
     seed: int,
     callbacks: Sequence[Callback] = (),
-    penalised: Callable[[Any], tuple[Tensor, Tensor]] | None = None,
 ) -> Training:
     """Train a network in place and leave it with the weights of its best epoch.
 
@@ -106,24 +131,23 @@ def train(
         Maps a batch to logits; ``infer(batch)`` does so for any number of cases.
     cases, validation : Cases
         What to train on, and what to choose the best epoch by.
-    settings : Settings
+    how : Descent
         How to train.
     seed : int
         Decides the order of the cases.
     callbacks : sequence of Callback
-        Who watches.
-    penalised : callable
-        Maps a batch to its logits and a penalty that is added to the mean loss.
+        Who watches, beside those of `how`.
     """
-    run = _Run(network, cases, validation, settings, seed, penalised)
-    for callback in callbacks:
-        callback.on_train_begin(settings.max_epochs)
+    run = _Run(network, cases, validation, how, seed)
+    watchers = [*all_callbacks(how.callbacks), *callbacks]
+    for callback in watchers:
+        callback.on_train_begin(how.max_epochs)
     try:
-        for epoch in range(settings.max_epochs):
+        for epoch in range(how.max_epochs):
             record = run.epoch(epoch)
-            for callback in callbacks:
+            for callback in watchers:
                 callback.on_epoch_end(record)
-            if epoch - run.result.best_epoch >= settings.patience:
+            if epoch - run.result.best_epoch >= how.patience:
                 break
     except StopTraining:
         pass
@@ -132,7 +156,7 @@ def train(
             raise
         run.result.interrupted = True
     finally:
-        for callback in callbacks:
+        for callback in watchers:
             callback.on_train_end(run.result.history)
     network.load_state_dict(run.best_weights)
     return run.result
@@ -146,33 +170,35 @@ class _Run:
         network: Any,
         cases: Cases,
         validation: Cases | None,
-        settings: Settings,
+        how: Descent,
         seed: int,
-        penalised: Callable[[Any], tuple[Tensor, Tensor]] | None,
     ) -> None:
         self.network, self.cases, self.validation = network, cases, validation
-        self.settings, self.penalised = settings, penalised
+        self.settings = how
         self.generator = torch.Generator().manual_seed(seed)
         self.optimizer = torch.optim.Adam(self._rates(), fused=True)
         self.schedule = torch.optim.lr_scheduler.CosineAnnealingLR(
-            self.optimizer, settings.max_epochs
+            self.optimizer, how.max_epochs
         )
         self.result = Training()
         self.best_weights = self._weights()
 
     def _rates(self) -> list[dict[str, Any]]:
         """Return the weights by their step size, that of the settings first."""
-        groups: dict[float, list[nn.Parameter]] = {1.0: []}
-        for name, weight in self.network.named_parameters():
-            factor = self.settings.rate_factors.get(name.partition(".")[0], 1.0)
-            groups.setdefault(factor, []).append(weight)
-        rate = self.settings.learning_rate
-        return [{"params": weights, "lr": rate * factor} for factor, weights in groups.items()]
+        rate, head_rate = self.settings.learning_rate, self.settings.head_rate
+        weights = list(self.network.parameters())
+        if head_rate == 1:
+            return [{"params": weights, "lr": rate}]
+        head = {id(weight) for weight in self.network.head_parameters()}
+        return [
+            {"params": [w for w in weights if (id(w) in head) == in_head], "lr": step}
+            for in_head, step in ((False, rate), (True, rate * head_rate))
+        ]
 
     def epoch(self, number: int) -> Record:
         """Train one epoch, and keep its weights if they are the best so far."""
         start = time.perf_counter()
-        weight = self.settings.penalty_weight * min(1.0, (number + 1) / _WARM_UP)
+        weight = self.settings.sparsity * min(1.0, (number + 1) / _WARM_UP)
         record: Record = {"epoch": number, "learning_rate": self.schedule.get_last_lr()[0]}
         record["train_loss"] = self._pass(number, weight)
         score = (0.0, -record["train_loss"])
@@ -180,7 +206,7 @@ class _Run:
             accuracy, loss = self._validate(self.validation, weight)
             record |= {"validation_accuracy": accuracy, "validation_loss": loss}
             score = (accuracy if weight == 0 else 0.0, -loss)
-        if weight < self.settings.penalty_weight:  # warming up: the last epoch counts as the best
+        if weight < self.settings.sparsity:  # warming up: the last epoch counts as the best
             score = (-math.inf, float(number))
         record["best"] = score > self.result.best_score
         if record["best"]:
@@ -217,10 +243,14 @@ class _Run:
         return float(total / len(self.cases))
 
     def _loss(self, cases: Cases, weight: float) -> Tensor:
-        if self.penalised is None:
+        if self.settings.sparsity == 0:
             return _cross_entropy(self.network(cases.batch), cases)
-        logits, penalty = self.penalised(cases.batch)
-        return _cross_entropy(logits, cases) + weight * penalty
+        encoded = list(self.network.each(cases.batch))
+        logits = self.network.add_up(encoded, len(cases))
+        return _cross_entropy(logits, cases) + weight * self._penalty(encoded)
+
+    def _penalty(self, encoded: Any) -> Tensor:
+        return total_evidence(encoded, by_channel=encoded[0][1].n_streams > 1)
 
     @torch.no_grad()
     def _validate(self, cases: Cases, weight: float) -> tuple[float, float]:
@@ -230,10 +260,11 @@ class _Run:
         right = (logits.argmax(1) == cases.y).double()
         weights = cases.weight.double()
         loss = float(_cross_entropy(logits, cases))
-        if self.penalised is not None:
+        if self.settings.sparsity > 0:
             for start in range(0, len(cases), self.settings.batch_size):
                 part = cases.batch[start : start + self.settings.batch_size]
-                loss += weight * float(self.penalised(part)[1]) * len(part) / len(cases)
+                penalty = self._penalty(list(self.network.each(part)))
+                loss += weight * float(penalty) * len(part) / len(cases)
         return float(right @ weights / weights.sum()), loss
 
 

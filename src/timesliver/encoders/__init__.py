@@ -1,0 +1,40 @@
+"""Encoders: settings of the part of a network that describes every moment.
+
+`Segments` is the paper's learnt convolution. `base` says what any encoder must give, so that
+another package can bring one.
+"""
+
+from timesliver.encoders.base import Encoder, FixedEncoder, Shape
+from timesliver.encoders.segments import Segments
+from timesliver.registry import Registry
+
+__all__ = ["Encoder", "FixedEncoder", "Segments", "Shape", "create", "names"]
+
+_REGISTRY = Registry(
+    "encoder",
+    "timesliver.encoders",
+    Encoder,  # type: ignore[type-abstract]
+    {Segments.name: "timesliver.encoders.segments:Segments"},
+)
+
+
+def names() -> list[str]:
+    """Return the names of all encoders, ours first.
+
+    Examples
+    --------
+    >>> names()[0]
+    'segments'
+    """
+    return _REGISTRY.names()
+
+
+def create(encoder: str | Encoder) -> Encoder:
+    """Return the encoder of this name with its default settings, or the instance given.
+
+    Examples
+    --------
+    >>> create("segments")
+    Segments()
+    """
+    return encoder if isinstance(encoder, Encoder) else _REGISTRY.find(encoder)()
