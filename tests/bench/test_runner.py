@@ -15,7 +15,7 @@ import pytest
 from bench import stand_in
 from timesliver.bench.cache import Cache
 from timesliver.bench.engines import engine
-from timesliver.bench.estimate import Durations, Estimate, estimate
+from timesliver.bench.estimate import Durations, Estimate
 from timesliver.bench.jobs import Job
 from timesliver.bench.runner import attempt, make_plan, run
 from timesliver.bench.store import Record, Store
@@ -272,8 +272,8 @@ class TestEstimate:
     def test_sum(self):
         records = {record.hash: record for record in self.records()}
         jobs = [Job("train", "a", "CNN", seed=1), Job("train", "b", "CNN"), Job("cost", "a", "CNN")]
-        assert estimate(jobs, records) == Estimate(30.0, 2, 1)
-        assert estimate(jobs, {}) == Estimate(0, 0, 3)
+        assert Durations(records.values()).estimate(jobs) == Estimate(30.0, 2, 1)
+        assert Durations().estimate(jobs) == Estimate(0, 0, 3)
 
 
 def test_a_line_for_each_job_and_no_bar_in_a_file(store, capsys):
