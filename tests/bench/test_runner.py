@@ -176,11 +176,11 @@ class TestPrerequisites:
         assert [job.dataset for job in plan.then] == ["b"] * 3 + ["a"] * 3
 
     def test_ready_jobs_go_before_those_that_would_wait(self):
-        from timesliver.bench.runner import _in_turn
+        from timesliver.bench.runner import _startable_first
 
         plan = make_plan(self.jobs("a", "b", "c"), {}, prerequisites=stand_in.training)
         known = {}
-        turn = _in_turn(plan, known)
+        turn = _startable_first(plan, known)
         trains = [next(turn) for _ in range(3)]
         assert [job.task for job in trains] == ["train"] * 3
         known[trains[1].hash] = Record.of(trains[1], "done")

@@ -156,7 +156,9 @@ class Store:
             for suite in other.suites():
                 mine = self.records(suite)
                 for record in other.records(suite).values():
-                    if record.hash not in mine or _rank(record) > _rank(mine[record.hash]):
+                    if record.hash not in mine or _preference(record) > _preference(
+                        mine[record.hash]
+                    ):
                         self.append(suite, record)
                         added += 1
         return added
@@ -189,5 +191,5 @@ def _is_torn(file: Any) -> bool:
     return bool(file.read(1) != b"\n")
 
 
-def _rank(record: Record) -> tuple[bool, str]:
+def _preference(record: Record) -> tuple[bool, str]:
     return record.status != "failed", record.finished

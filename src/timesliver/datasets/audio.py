@@ -15,7 +15,7 @@ from timesliver.datasets.dataset import Dataset
 from timesliver.datasets.download import fetch, show_status
 from timesliver.datasets.places import (
     cache_folder,
-    find,
+    find_in_data_folders,
     read_arrays,
     temporary_folder,
     where_to_put,
@@ -62,7 +62,7 @@ def load_animals(known: Info, split: str, seed: int) -> Dataset:
     seed : int
         Seed of the random draw.
     """
-    folder = find(FOLDER) or download_animals()
+    folder = find_in_data_folders(FOLDER) or download_animals()
     meta = _read_meta(folder)
     X, y = _features(folder, meta)
     if known.name.endswith("_paper"):
@@ -165,7 +165,7 @@ def _read_meta(folder: Path) -> list[dict[str, str]]:
         rows = list(csv.DictReader(file))
     if not rows or any(row.get(column) in (None, "") for row in rows for column in COLUMNS):
         raise InvalidInputError(f"{path} must have the columns {', '.join(COLUMNS)}, all filled")
-    counts = {one: sum(row["category"] == one for row in rows) for one in CATEGORIES}
+    counts = {name: sum(row["category"] == name for row in rows) for name in CATEGORIES}
     if len(rows) != len(CATEGORIES) * PER_CLASS or set(counts.values()) != {PER_CLASS}:
         raise InvalidInputError(
             f"{path} must list {PER_CLASS} clips of each of {', '.join(CATEGORIES)}; "

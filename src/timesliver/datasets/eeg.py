@@ -16,7 +16,7 @@ from timesliver.datasets.dataset import Dataset
 from timesliver.datasets.download import fetch
 from timesliver.datasets.places import (
     cache_folder,
-    find,
+    find_in_data_folders,
     read_arrays,
     temporary_folder,
     where_to_put,
@@ -189,7 +189,7 @@ def prepare_night(record: str, url: str = URL) -> Path:
     with temporary_folder() as folder:
         paths = []
         for name, sha1 in files.items():
-            path = find(f"eeg/{name}")
+            path = find_in_data_folders(f"eeg/{name}")
             if path is None:
                 path = folder / name
                 place = where_to_put(f"eeg/{name}")
@@ -202,7 +202,7 @@ def prepare_night(record: str, url: str = URL) -> Path:
 
 
 def _night(record: str) -> Path:
-    return find(f"eeg/SleepEDF_{record}.npz") or prepare_night(record)
+    return find_in_data_folders(f"eeg/SleepEDF_{record}.npz") or prepare_night(record)
 
 
 @cache

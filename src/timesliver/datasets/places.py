@@ -21,10 +21,10 @@ __all__ = [
     "DATA",
     "archive_file",
     "cache_folder",
-    "find",
+    "data_folders",
+    "find_in_data_folders",
     "hint_if_cached",
     "read_arrays",
-    "roots",
     "sets_on_disk",
     "temporary_folder",
     "where_to_put",
@@ -33,7 +33,7 @@ __all__ = [
 
 DATA = "TIMESLIVER_DATA"
 CACHE = "TIMESLIVER_CACHE"
-FOLDERS = ("uea", "ucr", "localised", "")
+SUBFOLDERS = ("uea", "ucr", "localised", "")
 ARCHIVE_SUFFIXES = (".ts", ".tsv", ".txt", ".arff")
 
 
@@ -61,19 +61,19 @@ def cache_folder() -> Path:
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
     """Give a folder inside the cache for work in progress; it is removed in the end."""
-    _make(cache_folder())
+    _make_writable(cache_folder())
     with TemporaryDirectory(dir=cache_folder(), prefix=".work-") as name:
         yield Path(name)
 
 
 def write_arrays(path: Path, **arrays: Any) -> None:
     """Write an ``.npz`` file, whole or not at all; its folder is made if need be."""
-    _make(path.parent)
+    _make_writable(path.parent)
     with replacing(path) as draft:
         np.savez_compressed(draft, **arrays)
 
 
-def _make(folder: Path) -> None:
+def _make_writable(folder: Path) -> None:
     """Make a folder of the cache, if it is not there and writable already."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ def _make(folder: Path) -> None:
         ) from None
 
 
-def roots() -> list[Path]:
+def data_folders() -> list[Path]:
     """Return the folders to search, yours first; the cache only once it exists."""
     folders = []
     if given := os.environ.get(DATA):
@@ -101,7 +101,7 @@ def roots() -> list[Path]:
 def sets_on_disk() -> dict[str, Path]:
     """Map names to ``.npz`` files or folders of archive files; your folder beats the cache."""
     places: dict[str, Path] = {}
-    for folder in (root / inside for root in roots() for inside in FOLDERS):
+    for folder in (root / inside for root in data_folders() for inside in SUBFOLDERS):
         if not folder.is_dir():
             continue
         for place in sorted(folder.iterdir()):
@@ -122,13 +122,13 @@ def archive_file(folder: Path, name: str, split: str) -> Path | None:
     return next((file for file in files if file.is_file()), None)
 
 
-def find(inside: str) -> Path | None:
+def find_in_data_folders(inside: str) -> Path | None:
     """Return the first file or folder of this name, like ``eeg/night.npz``, in one of the roots."""
-    return next((root / inside for root in roots() if (root / inside).exists()), None)
+    return next((root / inside for root in data_folders() if (root / inside).exists()), None)
 
 
 def where_to_put(inside: str) -> str:
-    """Say where `find` looks, for messages."""
+    """Say where `find_in_data_folders` looks, for messages."""
     given = os.environ.get(DATA)
     return " or ".join(str(Path(root) / inside) for root in (given, cache_folder()) if root)
 
