@@ -19,7 +19,7 @@ from timesliver.datasets.dataset import Dataset, pad
 from timesliver.datasets.text import error_at, is_number, parse_numbers
 from timesliver.typing import FloatArray
 
-__all__ = ["is_long", "read_long"]
+__all__ = ["Row", "is_long", "read_long"]
 
 CASE_NAMES = ("case", "case_id", "id")
 TIME_NAMES = ("time", "timestamp", "t")

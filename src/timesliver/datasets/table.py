@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from timesliver.datasets.dataset import Dataset
-from timesliver.datasets.long import is_long, read_long
+from timesliver.datasets.long import Row, is_long, read_long
 from timesliver.datasets.text import MISSING, error_at, is_number, parse_numbers, read_lines
 from timesliver.errors import InvalidInputError, InvalidParameterError
 
@@ -16,7 +16,6 @@ __all__ = ["read_csv"]
 
 LABEL_NAMES = ("label", "class", "target", "y")
 CASE_NAMES = ("case", "case_id", "id", "index")
-Row = tuple[int, list[str]]
 
 
 def read_csv(path: Path, label: str | None = "auto") -> Dataset:
