@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import secrets
@@ -19,7 +20,14 @@ from safetensors.numpy import save
 from timesliver.errors import InvalidInputError
 from timesliver.typing import JSONDict
 
-__all__ = ["decode_labels", "encode_labels", "read_tensors", "replacing", "write_tensors"]
+__all__ = [
+    "as_json",
+    "decode_labels",
+    "encode_labels",
+    "read_tensors",
+    "replacing",
+    "write_tensors",
+]
 
 
 @contextmanager
@@ -56,6 +64,25 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         ) from error
     finally:
         draft.unlink(missing_ok=True)
+
+
+def as_json(value: Any) -> Any:
+    """Return a value as JSON knows it: arrays as lists, paths as text, NaN and infinity as null.
+
+    Examples
+    --------
+    >>> as_json({"a": np.float32(0.5), "b": (np.nan, Path("x"))})
+    {'a': 0.5, 'b': [None, 'x']}
+    """
+    if isinstance(value, dict):
+        return {str(key): as_json(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return as_json(value.tolist())
+    if isinstance(value, list | tuple):
+        return [as_json(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return str(value) if isinstance(value, Path) else value
 
 
 def encode_labels(labels: NDArray[Any]) -> list[Any]:

@@ -107,7 +107,7 @@ class TestDask:
         assert values(records) == expected(jobs)
 
     def test_nobody_answers(self, go, monkeypatch):
-        monkeypatch.setattr(engines, "_CONNECT", 0.5)
+        monkeypatch.setattr(engines, "_CONNECT_SECONDS", 0.5)
         with pytest.raises(InvalidInputError, match="no Dask scheduler answers at tcp://127"):
             go(stand_in.jobs(1), engine("dask", scheduler="tcp://127.0.0.1:1"))
 

@@ -15,7 +15,7 @@ import pytest
 from bench import stand_in
 from timesliver.bench.cache import Cache
 from timesliver.bench.engines import engine
-from timesliver.bench.estimate import Durations, Estimate, estimate
+from timesliver.bench.estimate import Durations, Estimate
 from timesliver.bench.jobs import Job
 from timesliver.bench.runner import attempt, make_plan, run
 from timesliver.bench.store import Record, Store
@@ -176,11 +176,11 @@ class TestPrerequisites:
         assert [job.dataset for job in plan.then] == ["b"] * 3 + ["a"] * 3
 
     def test_ready_jobs_go_before_those_that_would_wait(self):
-        from timesliver.bench.runner import _in_turn
+        from timesliver.bench.runner import _startable_first
 
         plan = make_plan(self.jobs("a", "b", "c"), {}, prerequisites=stand_in.training)
         known = {}
-        turn = _in_turn(plan, known)
+        turn = _startable_first(plan, known)
         trains = [next(turn) for _ in range(3)]
         assert [job.task for job in trains] == ["train"] * 3
         known[trains[1].hash] = Record.of(trains[1], "done")
@@ -272,8 +272,8 @@ class TestEstimate:
     def test_sum(self):
         records = {record.hash: record for record in self.records()}
         jobs = [Job("train", "a", "CNN", seed=1), Job("train", "b", "CNN"), Job("cost", "a", "CNN")]
-        assert estimate(jobs, records) == Estimate(30.0, 2, 1)
-        assert estimate(jobs, {}) == Estimate(0, 0, 3)
+        assert Durations(records.values()).estimate(jobs) == Estimate(30.0, 2, 1)
+        assert Durations().estimate(jobs) == Estimate(0, 0, 3)
 
 
 def test_a_line_for_each_job_and_no_bar_in_a_file(store, capsys):

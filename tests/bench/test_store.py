@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from timesliver.bench.jobs import Job
-from timesliver.bench.store import Record, Store, merge
+from timesliver.bench.store import Record, Store
 from timesliver.errors import InvalidInputError, InvalidParameterError
 
 JOBS = [Job("train", f"set{i}", "CNN") for i in range(4)]
@@ -105,7 +105,7 @@ class TestMerge:
         a.append("x", record(0))
         b.append("x", record(1))
         b.append("y", record(2))
-        assert merge([a, b], c) == 3
+        assert c.merge(a, b) == 3
         assert set(c.records("x")) == {JOBS[0].hash, JOBS[1].hash}
         assert set(c.records("y")) == {JOBS[2].hash}
         assert c.merge(a, b) == 0

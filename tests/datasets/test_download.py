@@ -14,7 +14,7 @@ import pytest
 
 from timesliver.datasets import audio, eeg, info, load, names
 from timesliver.datasets.download import fetch
-from timesliver.datasets.places import cache_folder, workshop
+from timesliver.datasets.places import cache_folder, temporary_folder
 from timesliver.errors import InvalidInputError, MissingExtraError
 
 pooch = pytest.importorskip("pooch")
@@ -420,5 +420,5 @@ class TestCache:
     def test_a_folder_that_cannot_be_written(self, tmp_path, monkeypatch):
         (tmp_path / "file").touch()
         monkeypatch.setenv("TIMESLIVER_CACHE", str(tmp_path / "file" / "cache"))
-        with pytest.raises(InvalidInputError, match="TIMESLIVER_CACHE"), workshop():
+        with pytest.raises(InvalidInputError, match="TIMESLIVER_CACHE"), temporary_folder():
             pass

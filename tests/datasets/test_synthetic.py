@@ -320,7 +320,9 @@ class TestFarField:
 
     @pytest.mark.parametrize("noise", [-0.1, np.nan, np.inf, "much"])
     def test_wrong_noise(self, noise):
-        with pytest.raises(InvalidParameterError, match="noise must be a number from 0 to 1000"):
+        with pytest.raises(
+            InvalidParameterError, match="noise must be a number, at least 0 and at most 1000"
+        ):
             make_farfield(4, noise=noise)
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
+
+from filelock import FileLock
 
 from timesliver.bench.jobs import digest
 from timesliver.io import replacing
 from timesliver.typing import JSONDict
 
-__all__ = ["Cache", "locked"]
+__all__ = ["Cache"]
 
 T = TypeVar("T")
 
@@ -55,42 +56,36 @@ class Cache:
         always what `read` gives, so that a result cannot depend on who made the file.
         """
         path = self.path(key, suffix)
-        found = _try(read, path)
-        if found is not None:
-            return found
+        content = _try(read, path)
+        if content is not None:
+            return content
         locks = self.folder / "locks"
         locks.mkdir(parents=True, exist_ok=True)
         begin = time.perf_counter()
-        with locked(locks / f"{path.stem}.lock"):
+        with _locked(locks / f"{path.stem}.lock"):
             self.waited += time.perf_counter() - begin
-            found = _try(read, path)  # somebody may have made it while we waited
-            if found is not None:
-                return found
-            value = make()
+            content = _try(read, path)  # somebody may have made it while we waited
+            if content is not None:
+                return content
+            content = make()
             with replacing(path) as draft:
-                write(value, draft)
+                write(content, draft)
             return read(path)
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def _locked(path: Path) -> Iterator[None]:
     """Wait until no other process or thread is inside with the same file, and keep them out.
 
-    The lock belongs to the open file, so the system frees it however its holder ends, also by
-    kill -9: there are no stale locks. Where a system or a file system has no such locks, nobody
-    waits: the same file may be made twice, but never half.
+    Where a file system has no locks, nobody waits: the same file may be made twice, but never half.
     """
-    with path.open("ab") as file:
-        try:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX)
-        except ImportError:  # Windows
-            pass
-        except OSError as error:
-            if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
-                raise
+    lock = FileLock(path)
+    with suppress(OSError, NotImplementedError):
+        lock.acquire()
+    try:
         yield
+    finally:
+        lock.release()
 
 
 def _try(read: Callable[[Path], T], path: Path) -> T | None:

@@ -22,7 +22,7 @@ __all__ = ["ENGINES", "engine", "lost_worker"]
 
 ENGINES = ("loky", "sequential", "dask", "ray")
 
-_CONNECT = 30  # seconds to wait for a scheduler
+_CONNECT_SECONDS = 30  # how long to wait for a scheduler
 
 
 @contextmanager
@@ -71,7 +71,7 @@ def lost_worker(error: BaseException) -> bool:
 
 @contextmanager
 def _dask(n_jobs: int | None, scheduler: str | None) -> Iterator[None]:
-    distributed = _need("distributed", "dask")
+    distributed = _import("distributed", "dask")
     with ExitStack() as stack:
         address: Any = scheduler
         if scheduler is None:
@@ -83,7 +83,7 @@ def _dask(n_jobs: int | None, scheduler: str | None) -> Iterator[None]:
                 )
             )
         try:
-            client = distributed.Client(address, timeout=_CONNECT)
+            client = distributed.Client(address, timeout=_CONNECT_SECONDS)
         except (OSError, ValueError) as error:
             raise InvalidInputError(
                 f"no Dask scheduler answers at {scheduler} ({error}); start one with "
@@ -95,7 +95,7 @@ def _dask(n_jobs: int | None, scheduler: str | None) -> Iterator[None]:
 
 @contextmanager
 def _ray(n_jobs: int | None, scheduler: str | None) -> Iterator[None]:
-    ray = _need("ray", "ray")
+    ray = _import("ray", "ray")
     backend = importlib.import_module("ray.util.joblib.ray_backend")
 
     class Streaming(backend.RayBackend):  # type: ignore[name-defined]
@@ -126,7 +126,7 @@ def _ray(n_jobs: int | None, scheduler: str | None) -> Iterator[None]:
             ray.shutdown()
 
 
-def _need(module: str, package: str) -> Any:
+def _import(module: str, package: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from timesliver.bench.jobs import Job
 from timesliver.bench.store import Record
 
-__all__ = ["Durations", "Estimate", "estimate", "in_words"]
+__all__ = ["Durations", "Estimate", "in_words"]
 
 # the most alike first: jobs that agree in these fields
 _GROUPS = (
@@ -59,11 +59,6 @@ class Durations:
         times = [self.seconds(job) for job in jobs]
         known = [time for time in times if time is not None]
         return Estimate(sum(known), len(known), len(times) - len(known))
-
-
-def estimate(jobs: Iterable[Job], records: Mapping[str, Record]) -> Estimate:
-    """Return the work of jobs, judged by records of others."""
-    return Durations(records.values()).estimate(jobs)
 
 
 def in_words(seconds: float) -> str:

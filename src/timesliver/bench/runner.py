@@ -110,7 +110,7 @@ def run(
         shown = Progress(suite_name, len(left), n_workers, progress, verbose)
         durations = Durations(records.values())
         with shown:
-            for record in _finished(plan, records, cache, perform, n_workers):
+            for record in _run_all(plan, records, cache, perform, n_workers):
                 store.append(suite_name, record)
                 durations.add(record)
                 del left[record.hash]
@@ -133,17 +133,19 @@ def make_plan(
         record = records.get(job.hash)
         return record is None or (retry and record.status == "failed")
 
-    find = _resolve(prerequisites)
+    needs_of = _as_function(prerequisites)
     missing = [job for job in dict.fromkeys(jobs) if is_missing(job)][:limit]
-    needs = {job.hash: list(find(job)) for job in missing}
+    needs = {job.hash: list(needs_of(job)) for job in missing}
     durations = Durations(records.values())
-    needed = dict.fromkeys(one for job in missing for one in needs[job.hash])
+    needed = dict.fromkeys(need for job in missing for need in needs[job.hash])
     first = [job for job in needed if is_missing(job)]
     first.sort(key=lambda job: -(durations.seconds(job) or 0.0))  # the longest first
     ahead = set(first)
     then = [job for job in missing if job not in ahead]
-    place = {job.hash: i for i, job in enumerate(first)}
-    then.sort(key=lambda job: max((place.get(n.hash, -1) for n in needs[job.hash]), default=-1))
+    position = {job.hash: i for i, job in enumerate(first)}
+    then.sort(
+        key=lambda job: max((position.get(need.hash, -1) for need in needs[job.hash]), default=-1)
+    )
     return Plan(first, then, needs)
 
 
@@ -158,7 +160,7 @@ def attempt(perform: Function, job: Job, cache: Cache) -> Record:
 
     try:
         with thread_limit(1):
-            result = _resolve(perform)(job, cache)
+            result = _as_function(perform)(job, cache)
         return Record.of(job, "done", result, seconds=spent())
     except NotApplicableError as reason:
         return Record.of(job, "na", error=" ".join(str(reason).split()), seconds=spent())
@@ -166,7 +168,7 @@ def attempt(perform: Function, job: Job, cache: Cache) -> Record:
         return Record.of(job, "failed", error=traceback.format_exc(), seconds=spent())
 
 
-def _finished(
+def _run_all(
     plan: Plan, records: Mapping[str, Record], cache: Cache, perform: Function, n_workers: int
 ) -> Iterator[Record]:
     """Yield records as jobs end, also when workers die.
@@ -181,7 +183,7 @@ def _finished(
     while True:
         started: list[Job] = []
         try:
-            for record in _stream(plan, known, cache, perform, started):
+            for record in _run_parallel(plan, known, cache, perform, started):
                 known[record.hash] = record
                 yield record
             return
@@ -190,7 +192,7 @@ def _finished(
             if not at_work or not lost_worker(error):
                 raise
         for job in suspects.intersection(at_work):
-            known[job.hash] = _alone(job, known, cache, perform)
+            known[job.hash] = _run_alone(job, known, cache, perform)
             yield known[job.hash]
         suspects.update(at_work)
         left = [job for job in plan.jobs if job.hash not in known]
@@ -198,10 +200,10 @@ def _finished(
         plan = Plan([], left, plan.needs)
 
 
-def _alone(job: Job, known: Mapping[str, Record], cache: Cache, perform: Function) -> Record:
+def _run_alone(job: Job, known: Mapping[str, Record], cache: Cache, perform: Function) -> Record:
     """Run a job while no other runs."""
     try:
-        return next(_stream(Plan([], [job], {}), known, cache, perform, []))
+        return next(_run_parallel(Plan([], [job], {}), known, cache, perform, []))
     except Exception as error:
         if not lost_worker(error):
             raise
@@ -209,7 +211,7 @@ def _alone(job: Job, known: Mapping[str, Record], cache: Cache, perform: Functio
         return Record.of(job, "failed", error=why)
 
 
-def _stream(
+def _run_parallel(
     plan: Plan,
     known: Mapping[str, Record],
     cache: Cache,
@@ -220,8 +222,8 @@ def _stream(
     hopeless: list[Record] = []
 
     def calls() -> Iterator[Any]:
-        for job in _in_turn(plan, known):
-            record = _without_trying(job, plan.needs.get(job.hash, ()), known)
+        for job in _startable_first(plan, known):
+            record = _record_without_running(job, plan.needs.get(job.hash, ()), known)
             if record is None:
                 started.append(job)
                 yield joblib.delayed(attempt)(perform, job, cache)
@@ -236,7 +238,7 @@ def _stream(
     yield from hopeless
 
 
-def _in_turn(plan: Plan, known: Mapping[str, Record]) -> Iterator[Job]:
+def _startable_first(plan: Plan, known: Mapping[str, Record]) -> Iterator[Job]:
     """Yield jobs to be started now: the first one that need not wait, if there is any."""
     yield from plan.first
     planned = {job.hash for job in plan.jobs}
@@ -250,7 +252,9 @@ def _in_turn(plan: Plan, known: Mapping[str, Record]) -> Iterator[Job]:
         yield waiting.pop(next((i for i, job in enumerate(waiting) if not must_wait(job)), 0))
 
 
-def _without_trying(job: Job, needs: Sequence[Job], known: Mapping[str, Record]) -> Record | None:
+def _record_without_running(
+    job: Job, needs: Sequence[Job], known: Mapping[str, Record]
+) -> Record | None:
     """Return the record of a job that cannot succeed, since what it needs did not."""
     for need in needs:
         record = known.get(need.hash)
@@ -260,7 +264,7 @@ def _without_trying(job: Job, needs: Sequence[Job], known: Mapping[str, Record])
     return None
 
 
-def _resolve(function: Function) -> Callable[..., Any]:
+def _as_function(function: Function) -> Callable[..., Any]:
     if not isinstance(function, str):
         return function
     module, _, name = function.partition(":")

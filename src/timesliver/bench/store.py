@@ -7,7 +7,6 @@ killed in the middle of a line leaves a torn one, which is never read.
 from __future__ import annotations
 
 import json
-import math
 import os
 import platform
 from collections.abc import Iterator, Mapping
@@ -17,13 +16,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from timesliver.bench.jobs import Job
 from timesliver.errors import InvalidInputError, check_choice
+from timesliver.io import as_json
 from timesliver.typing import JSONDict
 
-__all__ = ["STATUSES", "Record", "Store", "machine", "merge"]
+__all__ = ["STATUSES", "Record", "Store", "machine"]
 
 STATUSES = ("done", "failed", "na")
 
@@ -78,10 +76,16 @@ class Record:
         from timesliver import __version__
 
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        found = _plain(dict(result or {}))
-        seconds = round(seconds, 4)
         return cls(
-            job.hash, job.to_dict(), status, found, error, seconds, now, __version__, machine()
+            hash=job.hash,
+            job=job.to_dict(),
+            status=status,
+            result=as_json(dict(result or {})),
+            error=error,
+            seconds=round(seconds, 4),
+            finished=now,
+            version=__version__,
+            machine=machine(),
         )
 
 
@@ -131,12 +135,12 @@ class Store:
 
         Of several records of a job the last one counts; but a failure replaces no answer.
         """
-        found: dict[str, Record] = {}
+        records: dict[str, Record] = {}
         for record in self._lines(suite):
-            earlier = found.get(record.hash)
+            earlier = records.get(record.hash)
             if earlier is None or record.status != "failed" or earlier.status == "failed":
-                found[record.hash] = record
-        return found
+                records[record.hash] = record
+        return records
 
     def merge(self, *others: Store) -> int:
         """Add what other stores know better; return how many records that were.
@@ -152,7 +156,9 @@ class Store:
             for suite in other.suites():
                 mine = self.records(suite)
                 for record in other.records(suite).values():
-                    if record.hash not in mine or _rank(record) > _rank(mine[record.hash]):
+                    if record.hash not in mine or _preference(record) > _preference(
+                        mine[record.hash]
+                    ):
                         self.append(suite, record)
                         added += 1
         return added
@@ -166,11 +172,6 @@ class Store:
                     yield Record(**json.loads(line))
                 except (ValueError, TypeError):  # torn, or empty
                     continue
-
-
-def merge(stores: list[Store], into: Store) -> int:
-    """Add to one store what others know better; return how many records that were."""
-    return into.merge(*stores)
 
 
 def machine() -> JSONDict:
@@ -190,18 +191,5 @@ def _is_torn(file: Any) -> bool:
     return bool(file.read(1) != b"\n")
 
 
-def _rank(record: Record) -> tuple[bool, str]:
+def _preference(record: Record) -> tuple[bool, str]:
     return record.status != "failed", record.finished
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON knows it; NaN becomes null."""
-    if isinstance(value, np.ndarray | np.generic):
-        return _plain(value.tolist())
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value

@@ -56,7 +56,7 @@ StoreFolder = Annotated[
     of=bench_app,
 )
 def run(
-    suite: SuiteName,
+    suite_name: SuiteName,
     preset: Annotated[str, typer.Option(help="How much of it: quick, or all of the paper.")] = (
         "quick"
     ),
@@ -128,12 +128,12 @@ def run(
             f"only --backend dask or ray has a scheduler, not {backend}.", param_hint="--scheduler"
         )
     output = Output(as_json, quiet)
-    found = find_suite(suite)
-    wanted = _select(found, preset, only or [])
+    suite = find_suite(suite_name)
+    selected = _select(suite, preset, only or [])
     try:
         summary = run_jobs(
-            found.name,
-            wanted,
+            suite.name,
+            selected,
             Store(store),
             Cache(cache),
             engine(backend.value, jobs, scheduler),
@@ -146,12 +146,12 @@ def run(
         error("interrupted; what was finished is stored, the same command goes on from there")
         raise typer.Exit(INTERRUPTED) from None
     output.say(
-        f"{found.name}, {preset}: {summary.done} done, {summary.failed} failed, {summary.na} do "
+        f"{suite.name}, {preset}: {summary.done} done, {summary.failed} failed, {summary.na} do "
         f"not apply; {summary.skipped} not run now"
     )
-    output.result(suite=found.name, preset=preset, **summary._asdict())
+    output.result(suite=suite.name, preset=preset, **summary._asdict())
     if summary.failed:
-        output.note(f"See why with: timesliver bench status {suite} --store {store}")
+        output.note(f"See why with: timesliver bench status {suite_name} --store {store}")
         raise typer.Exit(1)
 
 
@@ -186,18 +186,18 @@ def status(
     from timesliver.bench.suites import names
 
     output = Output(as_json, quiet)
-    found = [find_suite(name) for name in suites or names()]
-    kept = Store(store)
-    records = {name: kept.records(name) for name in {*kept.suites(), *(s.name for s in found)}}
-    durations = Durations(record for known in records.values() for record in known.values())
+    shown = [find_suite(name) for name in suites or names()]
+    stored = Store(store)
+    records = {name: stored.records(name) for name in {*stored.suites(), *(s.name for s in shown)}}
+    durations = Durations(record for of_suite in records.values() for record in of_suite.values())
     rows: list[dict[str, Any]] = []
     failures: dict[str, dict[str, str]] = {}
-    for suite in found:
-        mine = records[suite.name]
+    for suite in shown:
+        of_suite = records[suite.name]
         for name in suite.presets if preset is None else [preset]:
             jobs = _select(suite, name, [])
-            counts = Counter(mine[job.hash].status for job in jobs if job.hash in mine)
-            work = durations.estimate(make_plan(jobs, mine).jobs)
+            counts = Counter(of_suite[job.hash].status for job in jobs if job.hash in of_suite)
+            work = durations.estimate(make_plan(jobs, of_suite).jobs)
             rows.append(
                 {
                     "suite": suite.name,
@@ -209,7 +209,7 @@ def status(
                     "of_unknown_time": work.unknown,
                 }
             )
-            failures.setdefault(suite.name, {}).update(_failures(jobs, mine))
+            failures.setdefault(suite.name, {}).update(_failures(jobs, of_suite))
     output.table([_row(row, in_words) for row in rows], header=_HEADER)
     for name, failed in failures.items():
         if failed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -44,7 +44,7 @@ class Format(StrEnum):
     of=bench_app,
 )
 def table(
-    suite: SuiteName,
+    suite_name: SuiteName,
     name: Annotated[
         str | None,
         typer.Option(metavar="TABLE", help="Only this table of the suite.", show_default=False),
@@ -68,14 +68,11 @@ def table(
     from timesliver.bench import tables
     from timesliver.io import replacing
 
-    found = find_suite(suite)
-    if name is not None:
-        _check_name(found, "table", name, [one["name"] for one in found.tables])
-        found = replace(found, tables=[one for one in found.tables if one["name"] == name])
-    chosen = _preset(found, preset)
-    records = _records(found, store)
-    texts = [getattr(one, f"to_{form}")() for one in tables.build(found, records, chosen)]
-    text = "\n\n".join(one.rstrip("\n") for one in texts) + "\n"
+    suite = _with_only(find_suite(suite_name), "table", name)
+    chosen_preset = _preset(suite, preset)
+    records = _records(suite, store)
+    texts = [getattr(made, f"to_{form}")() for made in tables.build(suite, records, chosen_preset)]
+    text = "\n\n".join(text.rstrip("\n") for text in texts) + "\n"
     output = Output(quiet=quiet)
     if out is None:
         output.say(text.rstrip("\n"))
@@ -87,7 +84,7 @@ def table(
 
 @command("timesliver bench figure faithfulness --out figures", of=bench_app)
 def figure(
-    suite: SuiteName,
+    suite_name: SuiteName,
     name: Annotated[
         str | None,
         typer.Option(metavar="FIG", help="Only this figure of the suite.", show_default=False),
@@ -103,21 +100,18 @@ def figure(
     """Draw the figures of a suite, with what is done so far."""
     from timesliver.bench import figures
 
-    found = find_suite(suite)
-    if name is not None:
-        _check_name(found, "figure", name, [one["name"] for one in found.figures])
-        found = replace(found, figures=[one for one in found.figures if one["name"] == name])
-    chosen = _preset(found, preset)
-    records = _records(found, store)
+    suite = _with_only(find_suite(suite_name), "figure", name)
+    chosen_preset = _preset(suite, preset)
+    records = _records(suite, store)
     out.mkdir(parents=True, exist_ok=True)
     output = Output(quiet=quiet)
-    for path in figures.draw(found, records, out, chosen):
+    for path in figures.draw(suite, records, out, chosen_preset):
         output.say(str(path))
 
 
 @command("timesliver bench export archive --out exported", of=bench_app)
 def export(
-    suite: SuiteName,
+    suite_name: SuiteName,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write to.", file_okay=False)],
     preset: PresetOption = "quick",
     store: StoreFolder = Path("bench-results"),
@@ -127,12 +121,26 @@ def export(
     """Write predictions as the result files that tsml and aeon read."""
     from timesliver.bench.tables.export import write_results
 
-    found = find_suite(suite)
-    chosen = _preset(found, preset)
-    records = _records(found, store)
+    suite = find_suite(suite_name)
+    chosen_preset = _preset(suite, preset)
+    records = _records(suite, store)
     out.mkdir(parents=True, exist_ok=True)
-    written = write_results(found, records, out, chosen)
+    written = write_results(suite, records, out, chosen_preset)
     Output(quiet=quiet).say(f"{len(written)} files are in {out}")
+
+
+def _with_only(suite: Suite, kind: str, name: str | None) -> Suite:
+    """Return a suite with one of its tables or figures only, or as it is if none is named."""
+    if name is None:
+        return suite
+    specs = {spec["name"]: spec for spec in getattr(suite, f"{kind}s")}
+    if name not in specs:
+        raise typer.BadParameter(
+            f"the suite {suite.name} has no {kind} {name!r}, only {', '.join(specs) or 'none'}.",
+            param_hint="--name",
+        )
+    only: dict[str, Any] = {f"{kind}s": [specs[name]]}
+    return replace(suite, **only)
 
 
 def _preset(suite: Suite, preset: str) -> str | None:
@@ -153,11 +161,3 @@ def _records(suite: Suite, store: Path) -> dict[str, Record]:
             f"make some with: timesliver bench run {suite.name} --store {store}"
         )
     return records
-
-
-def _check_name(suite: Suite, kind: str, name: str, known: list[str]) -> None:
-    if name not in known:
-        raise typer.BadParameter(
-            f"the suite {suite.name} has no {kind} {name!r}, only {', '.join(known) or 'none'}.",
-            param_hint="--name",
-        )

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["data", "describe"]
 
 MOST_CLASSES = 30
-LISTED = ("set", "source", "train", "validation", "test", "channels", "length", "classes")
 
 
 @command(
@@ -56,7 +55,8 @@ def data(
     output = Output(as_json, quiet)
     if name is None:
         names = datasets.names()
-        output.table(map(_listed, names), header=LISTED)
+        rows = [_overview(name) for name in names]
+        output.table([[*row.values()] for row in rows], header=[*rows[0]])
         output.note(
             "Sets that are not at hand are downloaded when they are first used. More are found in "
             "the folder that the environment variable TIMESLIVER_DATA gives."
@@ -67,7 +67,7 @@ def data(
     output.result(**described)
     shortest, longest = described["lengths"]
     classes = described["classes"]
-    rows: list[tuple[str, Any]] = [
+    facts: list[tuple[str, Any]] = [
         ("cases", described["cases"]),
         ("channels", _channels(described)),
         ("length", longest if shortest == longest else f"{shortest} to {longest} (unequal)"),
@@ -75,15 +75,13 @@ def data(
         ("missing", f"{described['missing']:.2%}" if described["missing"] else "none"),
     ]
     if described["salient"] is not None:
-        rows.append(("salient", f"{described['salient']:.2%} of the time points, known"))
-    rows.append(("classes", "no labels" if classes is None else len(classes)))
-    output.table(rows, title=described["name"])
+        facts.append(("salient", f"{described['salient']:.2%} of the time points, known"))
+    facts.append(("classes", "no labels" if classes is None else len(classes)))
+    output.table(facts, title=described["name"])
     if classes is not None:
         output.say("")
         output.table(
-            [(one, count, count / described["cases"]) for one, count in classes.items()][
-                :MOST_CLASSES
-            ],
+            [(label, n, n / described["cases"]) for label, n in classes.items()][:MOST_CLASSES],
             header=("class", "cases", "share"),
         )
         if len(classes) > MOST_CLASSES:
@@ -127,16 +125,16 @@ def _range(limits: list[float] | None) -> str:
     return "none observed" if limits is None else f"{limits[0]:.4g} to {limits[1]:.4g}"
 
 
-def _listed(name: str) -> tuple[Any, ...]:
+def _overview(name: str) -> dict[str, Any]:
     from timesliver import datasets
 
     known = datasets.info(name)
     sizes = known.sizes or {}
-    return (
-        name,
-        known.source,
-        *(sizes.get(split) for split in ("train", "validation", "test")),
-        known.n_channels,
-        known.n_timepoints,
-        known.n_classes,
-    )
+    return {
+        "set": name,
+        "source": known.source,
+        **{part: sizes.get(part) for part in ("train", "validation", "test")},
+        "channels": known.n_channels,
+        "length": known.n_timepoints,
+        "classes": known.n_classes,
+    }

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["Output", "error", "note", "plain", "write_csv"]
+__all__ = ["Output", "error", "note", "write_csv"]
 
 
 def note(message: str) -> None:
@@ -78,26 +78,10 @@ class Output:
     def result(self, **content: Any) -> None:
         """Print the result for scripts."""
         if self.as_json:
-            sys.stdout.write(json.dumps(plain(content), ensure_ascii=False, allow_nan=False) + "\n")
+            from timesliver.io import as_json
 
-
-def plain(value: Any) -> Any:
-    """Return a value as JSON knows it; NaN becomes null.
-
-    Examples
-    --------
-    >>> plain({"a": np.float32(0.5), "b": (np.nan, Path("x"))})
-    {'a': 0.5, 'b': [None, 'x']}
-    """
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, bool | int | str) else str(value)
+            text = json.dumps(as_json(content), ensure_ascii=False, allow_nan=False)
+            sys.stdout.write(text + "\n")
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

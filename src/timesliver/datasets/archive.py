@@ -12,9 +12,9 @@ from timesliver.datasets.dataset import Dataset
 from timesliver.datasets.download import download_archive
 from timesliver.datasets.eeg import load_sleep
 from timesliver.datasets.paper import load_paper_set
-from timesliver.datasets.places import archive_file, at_hand, from_cache, places_to_put
+from timesliver.datasets.places import archive_file, hint_if_cached, sets_on_disk, where_to_put
 from timesliver.datasets.reading import SUFFIXES, read
-from timesliver.datasets.registry import Info, info, key, registered
+from timesliver.datasets.registry import Info, info, lookup_key, registered
 from timesliver.datasets.splits import at_random
 from timesliver.errors import InvalidInputError, check_choice, check_count
 
@@ -88,10 +88,10 @@ def load(
         return read(file, split=split, label=label)
     if path.suffix.lower() in SUFFIXES or len(path.parts) > 1:
         raise InvalidInputError(f"there is no file {path}; check the name and folder")
-    places = at_hand()
-    found = {key(one): one for one in places}.get(key(str(name)))
-    if found is not None:
-        return _from_place(found, places[found], split)
+    places = sets_on_disk()
+    spelling = {lookup_key(known): known for known in places}.get(lookup_key(str(name)))
+    if spelling is not None:
+        return _load_from_disk(spelling, places[spelling], split)
     known = info(str(name))
     _check_split(known.name, split, known.splits)
     loaded = LOADERS[known.source](known, split, seed)
@@ -108,26 +108,27 @@ def names() -> list[str]:
     >>> "BasicMotions" in names(), "freqsum" in names(), "a name that no set has" in names()
     (True, True, False)
     """
-    known = {one: found.name for one, found in registered().items()}
-    return sorted({**known, **{key(one): one for one in at_hand()}}.values(), key=str.lower)
+    spellings = {key: known.name for key, known in registered().items()}
+    spellings |= {lookup_key(name): name for name in sets_on_disk()}
+    return sorted(spellings.values(), key=str.lower)
 
 
 def _load_archive(known: Info, split: str, seed: int) -> Dataset:
-    if known.name in DRAWN:
-        whole = load(DRAWN[known.name], "test" if split == "test" else "train")
+    if known.name in DRAWN_FROM:
+        whole = load(DRAWN_FROM[known.name], "test" if split == "test" else "train")
         if whole.y is None:
             raise InvalidInputError(f"the set {whole.name} has no labels, so none can be drawn by")
         sizes = {part: size or 0 for part, size in (known.sizes or {}).items()}
         test = {"test": sizes.pop("test")}
         cases = at_random(whole.y, test if split == "test" else sizes, seed)[split]
         return replace(whole[cases], name=known.name)
-    return _from_place(known.name, download_archive(known), split)
+    return _load_from_disk(known.name, download_archive(known), split)
 
 
 def _load_localised(known: Info, split: str, seed: int) -> Dataset:  # noqa: ARG001
     raise InvalidInputError(
         f"the set {known.name} is prepared beforehand and cannot be downloaded; put the file at "
-        f"{places_to_put(f'localised/{known.name}.npz')}, with the arrays X_train, y_train, "
+        f"{where_to_put(f'localised/{known.name}.npz')}, with the arrays X_train, y_train, "
         f"salient_train, X_test, y_test, salient_test"
     )
 
@@ -136,7 +137,7 @@ def _load_synthetic(known: Info, split: str, seed: int) -> Dataset:
     return load_paper_set(known.name, split, seed)
 
 
-DRAWN = {"FordA_paper": "FordA"}
+DRAWN_FROM = {"FordA_paper": "FordA"}
 LOADERS: dict[str, Callable[[Info, str, int], Dataset]] = {
     "uea": _load_archive,
     "ucr": _load_archive,
@@ -147,7 +148,7 @@ LOADERS: dict[str, Callable[[Info, str, int], Dataset]] = {
 }
 
 
-def _from_place(name: str, place: Path, split: str) -> Dataset:
+def _load_from_disk(name: str, place: Path, split: str) -> Dataset:
     """Read a part of a set from its ``.npz`` file, or the folder of the archive's files."""
     _check_split(name, split, ("train", "test"))
     if place.is_dir():
@@ -155,7 +156,7 @@ def _from_place(name: str, place: Path, split: str) -> Dataset:
         if file is None:
             raise InvalidInputError(f"the set {name} has no {split} part in {place}")
         place = file
-    with from_cache(place):
+    with hint_if_cached(place):
         return replace(read(place, split=split), name=name)
 
 

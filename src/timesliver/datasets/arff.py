@@ -2,18 +2,22 @@ r"""Weka's ``.arff`` format, as the UCR and UEA archives use it.
 
 One numeric attribute per time point and a nominal class; or one relational attribute, a quoted
 text with the channels separated by ``\n``.
+
+`scipy.io.arff` does not serve: it drops surplus cells without a word, names no line in its errors,
+and knows neither text classes, labels beyond ASCII nor attributes of the same name.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from timesliver.datasets.dataset import Dataset, pad
-from timesliver.datasets.text import at, numbers, read_lines
+from timesliver.datasets.text import content_lines, error_at, parse_numbers, read_lines
 from timesliver.errors import InvalidParameterError
 from timesliver.typing import FloatArray
 
@@ -29,7 +33,6 @@ class _Header:
     attributes: list[str] = field(default_factory=list)
     relational: int | None = None
     nominal: list[int] = field(default_factory=list)
-    first_line: int = 0
 
 
 def read_arff(path: Path, label: str | None = "auto") -> Dataset:
@@ -49,33 +52,32 @@ def read_arff(path: Path, label: str | None = "auto") -> Dataset:
         Labels are strings.
     """
     lines = read_lines(path, comment="%")
-    header = _read_header(path, lines)
-    at_label = _label_attribute(path, header, label)
+    content = content_lines(lines, comment="%")
+    header = _read_header(path, content, len(lines))
+    label_column = _label_attribute(path, header, label)
     cases: list[list[FloatArray]] = []
     y: list[str] = []
-    for line, text in enumerate(lines[header.first_line :], start=header.first_line + 1):
-        if not text.strip() or text.lstrip().startswith("%"):
-            continue
+    for line, text in content:
         cells = _cells(path, line, text)
         if len(cells) != len(header.attributes):
-            raise at(
+            raise error_at(
                 path,
                 line,
                 f"{len(cells)} cells, but the header names {len(header.attributes)} attributes; "
                 f"the line may be cut short",
             )
-        if at_label is not None:
-            y.append(cells[at_label].strip())
+        if label_column is not None:
+            y.append(cells[label_column].strip())
             if y[-1] in ("", "?"):
-                raise at(path, line, "no class label; every case needs one, or none of them")
+                raise error_at(path, line, "no class label; every case needs one, or none of them")
         if header.relational is None:
-            values = [cell for i, cell in enumerate(cells) if i != at_label]
-            case = [numbers(values, path, line)]
+            values = [cell for i, cell in enumerate(cells) if i != label_column]
+            case = [parse_numbers(values, path, line)]
         else:
             channels = cells[header.relational].split("\\n")
-            case = [numbers(channel.split(","), path, line) for channel in channels]
+            case = [parse_numbers(channel.split(","), path, line) for channel in channels]
         if cases and len(case) != len(cases[0]):
-            raise at(
+            raise error_at(
                 path,
                 line,
                 f"{len(case)} channels, but the first case has {len(cases[0])}; "
@@ -83,53 +85,50 @@ def read_arff(path: Path, label: str | None = "auto") -> Dataset:
             )
         cases.append(case)
     if not cases:
-        raise at(path, len(lines), "no case after the @data line; the file may be cut short")
-    return Dataset(pad(cases), None if at_label is None else np.array(y), name=header.name)
+        raise error_at(path, len(lines), "no case after the @data line; the file may be cut short")
+    return Dataset(pad(cases), None if label_column is None else np.array(y), name=header.name)
 
 
-def _read_header(path: Path, lines: list[str]) -> _Header:
+def _read_header(path: Path, content: Iterator[tuple[int, str]], n_lines: int) -> _Header:
+    """Read up to the @data line; the cases are what is left of the content."""
     header = _Header(name=path.stem)
-    inside = False
-    for line, text in enumerate(lines, start=1):
-        text = text.strip()
-        if not text or text.startswith("%"):
-            continue
+    inside_relational = False
+    for line, text in content:
         keyword = text.split()[0].lower()
         if keyword == "@data":
             if not header.attributes:
-                raise at(path, line, "no @attribute line before the @data line")
-            header.first_line = line
+                raise error_at(path, line, "no @attribute line before the @data line")
             return header
         if keyword == "@relation":
             header.name = text[len(keyword) :].strip().strip("'\"") or path.stem
         elif keyword == "@end":
-            inside = False
+            inside_relational = False
         elif keyword == "@attribute":
-            found = _ATTRIBUTE.match(text)
-            if not found:
-                raise at(path, line, "expected @attribute NAME TYPE")
-            kind = found[2].lower()
-            if inside:  # one time point of the relational attribute
+            attribute = _ATTRIBUTE.match(text)
+            if not attribute:
+                raise error_at(path, line, "expected @attribute NAME TYPE")
+            kind = attribute[2].lower()
+            if inside_relational:  # one time point of the relational attribute
                 continue
             if kind.startswith("{"):
                 header.nominal.append(len(header.attributes))
             elif kind.startswith("relational"):
-                header.relational, inside = len(header.attributes), True
+                header.relational, inside_relational = len(header.attributes), True
             elif kind.split()[0] not in ("numeric", "real", "integer", "string"):
-                raise at(
+                raise error_at(
                     path,
                     line,
-                    f"attributes of the type {found[2]!r} are not supported; use numeric",
+                    f"attributes of the type {attribute[2]!r} are not supported; use numeric",
                 )
-            header.attributes.append(found[1].strip("'\""))
+            header.attributes.append(attribute[1].strip("'\""))
         else:
-            raise at(
+            raise error_at(
                 path,
                 line,
                 f"{text[:40]!r} stands before the @data line; expected @relation, @attribute "
                 f"or a comment that starts with %",
             )
-    raise at(path, len(lines), "no @data line; the file may be cut short, or of another format")
+    raise error_at(path, n_lines, "no @data line; the file may be cut short, or of another format")
 
 
 def _label_attribute(path: Path, header: _Header, label: str | None) -> int | None:
@@ -146,15 +145,17 @@ def _label_attribute(path: Path, header: _Header, label: str | None) -> int | No
 
 
 def _cells(path: Path, line: int, text: str) -> list[str]:
-    if text.lstrip().startswith("{"):
-        raise at(path, line, "sparse data ({index value, ...}) are not supported; write all values")
+    if text.startswith("{"):
+        raise error_at(
+            path, line, "sparse data ({index value, ...}) are not supported; write all values"
+        )
     if "'" not in text and '"' not in text:
         return text.split(",")
     cells, position = [], 0
     while position < len(text):
-        found = _CELL.match(text, position)
-        if not found:
-            raise at(path, line, "a quotation mark is not closed; the line may be cut short")
-        cells.append(next((part for part in found.groups() if part is not None), ""))
-        position = found.end()
+        cell = _CELL.match(text, position)
+        if not cell:
+            raise error_at(path, line, "a quotation mark is not closed; the line may be cut short")
+        cells.append(next((part for part in cell.groups() if part is not None), ""))
+        position = cell.end()
     return cells

@@ -15,7 +15,7 @@ from timesliver.datasets.text import read_lines
 from timesliver.errors import InvalidInputError, TimeSliverError, check_choice
 from timesliver.typing import FloatArray
 
-__all__ = ["read_labels", "read_npy", "read_npz"]
+__all__ = ["open_numpy", "read_labels", "read_npy", "read_npz"]
 
 
 def read_npz(path: Path, split: str | None = None) -> Dataset:
@@ -28,18 +28,18 @@ def read_npz(path: Path, split: str | None = None) -> Dataset:
     split : "train", "test" or None
         Which part of a file that holds both.
     """
-    with _loaded(path) as arrays:
+    with open_numpy(path) as arrays:
         if isinstance(arrays, np.ndarray):
             raise InvalidInputError(f"{path} holds a single array, so its name must end in .npy")
         ending = _ending(path, arrays.files, split)
-        found = {
+        parts = {
             key: arrays[key + ending]
             for key in ("X", "y", "salient")
             if key + ending in arrays.files
         }
-    X = _series(path, found["X"])
-    y = _labels(path, found["y"], len(X)) if "y" in found else None
-    salient = found.get("salient")
+    X = _series(path, parts["X"])
+    y = _labels(path, parts["y"], len(X)) if "y" in parts else None
+    salient = parts.get("salient")
     if salient is not None:
         salient = salient[:, None, :] if salient.ndim == 2 else salient
         if salient.dtype != np.bool_ or salient.shape != X.shape:
@@ -56,7 +56,7 @@ def read_npy(path: Path) -> Dataset:
     Next to ``X.npy`` that is ``y.npy``, to ``NAME_X.npy`` it is ``NAME_y.npy``, to
     ``X_NAME.npy`` it is ``y_NAME.npy``. Without such a file there are no labels.
     """
-    with _loaded(path) as array:
+    with open_numpy(path) as array:
         if not isinstance(array, np.ndarray):
             raise InvalidInputError(f"{path} holds several arrays, so its name must end in .npz")
         X = _series(path, array)
@@ -72,7 +72,7 @@ def read_npy(path: Path) -> Dataset:
 def read_labels(path: Path, n_cases: int) -> NDArray[Any]:
     """Read labels from an ``.npy`` file, or from a text file with one label per line."""
     if path.suffix.lower() == ".npy":
-        with _loaded(path) as array:
+        with open_numpy(path) as array:
             return _labels(path, array, n_cases)
     labels = [line.strip() for line in read_lines(path)]
     while not labels[-1]:
@@ -81,7 +81,7 @@ def read_labels(path: Path, n_cases: int) -> NDArray[Any]:
 
 
 @contextmanager
-def _loaded(path: Path) -> Iterator[Any]:
+def open_numpy(path: Path) -> Iterator[Any]:
     """Open one of numpy's files; what fails until it is closed is put in plain words."""
     try:
         with path.open("rb") as file:

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from timesliver.datasets.dataset import Dataset
-from timesliver.datasets.download import fetch, working
+from timesliver.datasets.download import fetch, show_status
 from timesliver.datasets.places import (
     cache_folder,
-    find,
-    places_to_put,
+    find_in_data_folders,
     read_arrays,
-    workshop,
+    temporary_folder,
+    where_to_put,
     write_arrays,
 )
 from timesliver.datasets.registry import Info
@@ -62,7 +62,7 @@ def load_animals(known: Info, split: str, seed: int) -> Dataset:
     seed : int
         Seed of the random draw.
     """
-    folder = find(FOLDER) or download_animals()
+    folder = find_in_data_folders(FOLDER) or download_animals()
     meta = _read_meta(folder)
     X, y = _features(folder, meta)
     if known.name.endswith("_paper"):
@@ -88,8 +88,8 @@ def mfcc(path: Path) -> FloatArray:
             f"cannot read the sound file {path} ({str(error)[:100]}); get it again"
         ) from None
     sound = librosa.resample(sound.mean(axis=1), orig_sr=rate, target_sr=SETTINGS["sr"])
-    found: FloatArray = librosa.feature.mfcc(y=sound, **SETTINGS)
-    return found
+    coefficients: FloatArray = librosa.feature.mfcc(y=sound, **SETTINGS)
+    return coefficients
 
 
 def download_animals(url: str = URL, checksum: str | None = None) -> Path:
@@ -113,14 +113,14 @@ def download_animals(url: str = URL, checksum: str | None = None) -> Path:
     target = cache_folder() / FOLDER
     remedy = (
         f"without a network, put the 400 animal clips of ESC-50 and a table meta.csv (columns "
-        f"{', '.join(COLUMNS)}) into {places_to_put(FOLDER)}"
+        f"{', '.join(COLUMNS)}) into {where_to_put(FOLDER)}"
     )
-    with workshop() as room:
-        fetch(url, room / "esc50.zip", checksum, remedy=remedy)
-        clips = room / "clips"
+    with temporary_folder() as folder:
+        fetch(url, folder / "esc50.zip", checksum, remedy=remedy)
+        clips = folder / "clips"
         clips.mkdir()
         try:
-            with zipfile.ZipFile(room / "esc50.zip") as archive:
+            with zipfile.ZipFile(folder / "esc50.zip") as archive:
                 _unpack(archive, clips)
             for row in _read_meta(clips):
                 with wave.open(str(clips / row["filename"])) as clip:
@@ -165,7 +165,7 @@ def _read_meta(folder: Path) -> list[dict[str, str]]:
         rows = list(csv.DictReader(file))
     if not rows or any(row.get(column) in (None, "") for row in rows for column in COLUMNS):
         raise InvalidInputError(f"{path} must have the columns {', '.join(COLUMNS)}, all filled")
-    counts = {one: sum(row["category"] == one for row in rows) for one in CATEGORIES}
+    counts = {name: sum(row["category"] == name for row in rows) for name in CATEGORIES}
     if len(rows) != len(CATEGORIES) * PER_CLASS or set(counts.values()) != {PER_CLASS}:
         raise InvalidInputError(
             f"{path} must list {PER_CLASS} clips of each of {', '.join(CATEGORIES)}; "
@@ -185,7 +185,9 @@ def _folds(meta: list[dict[str, str]]) -> list[int]:
     folds: dict[str, list[int]] = {}
     for row in meta:
         folds.setdefault(row["src_file"], []).append(int(row["fold"]))
-    most = {source: max(sorted(set(found)), key=found.count) for source, found in folds.items()}
+    most = {
+        source: max(sorted(set(of_clips)), key=of_clips.count) for source, of_clips in folds.items()
+    }
     return [most[row["src_file"]] for row in meta]
 
 
@@ -196,15 +198,15 @@ def _features(folder: Path, meta: list[dict[str, str]]) -> tuple[FloatArray, np.
     stored = cache_folder() / "audio" / f"esc50-animals-mfcc-{digest}.npz"
     if not stored.is_file():
         X = np.empty((len(meta), SETTINGS["n_mfcc"], FRAMES), dtype=np.float32)
-        with working(f"Computing the MFCC of {len(meta)} clips"):
+        with show_status(f"Computing the MFCC of {len(meta)} clips"):
             for case, row in enumerate(meta):
-                found = mfcc(folder / row["filename"])
-                if found.shape != X.shape[1:]:
+                coefficients = mfcc(folder / row["filename"])
+                if coefficients.shape != X.shape[1:]:
                     raise InvalidInputError(
-                        f"{folder / row['filename']} gives {found.shape[1]} frames, expected "
-                        f"{FRAMES}; clips must be {SECONDS} s long"
+                        f"{folder / row['filename']} gives {coefficients.shape[1]} frames, "
+                        f"expected {FRAMES}; clips must be {SECONDS} s long"
                     )
-                X[case] = found
+                X[case] = coefficients
         write_arrays(stored, X=X, y=np.array([row["category"] for row in meta]))
     X, y = read_arrays(stored, "X", "y")
     return X, y

@@ -11,13 +11,13 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from rich.status import Status
 
 from timesliver.datasets.dataset import Dataset
-from timesliver.datasets.places import cache_folder, workshop, write_arrays
+from timesliver.datasets.places import cache_folder, temporary_folder, write_arrays
 from timesliver.datasets.reading import read
 from timesliver.datasets.registry import Info
 from timesliver.errors import InvalidInputError, MissingExtraError
 from timesliver.io import replacing
 
-__all__ = ["download_archive", "fetch", "working"]
+__all__ = ["download_archive", "fetch", "show_status"]
 
 PARTS = ("train", "test")
 TIMEOUT = 60  # seconds without a byte
@@ -60,10 +60,10 @@ def fetch(url: str, path: Path, checksum: str | None = None, *, remedy: str) -> 
         if checksum is None:
             return
         method, _, expected = checksum.rpartition(":")
-        found = pooch.file_hash(str(draft), alg=method or "sha256")
-        if found != expected.lower():
+        actual = pooch.file_hash(str(draft), alg=method or "sha256")
+        if actual != expected.lower():
             raise InvalidInputError(
-                f"the download of {url} has the {method or 'sha256'} checksum {found}, expected "
+                f"the download of {url} has the {method or 'sha256'} checksum {actual}, expected "
                 f"{expected}; try again, and if it stays so the file was changed there: {remedy}"
             )
 
@@ -85,16 +85,16 @@ def download_archive(known: Info) -> Path:
         f"without a network, put {name}_TRAIN.ts and {name}_TEST.ts of the archive "
         f"(https://timeseriesclassification.com) into {cache_folder() / known.source / name}"
     )
-    with workshop() as room, working(f"Downloading {name}"):
+    with temporary_folder() as folder, show_status(f"Downloading {name}"):
         try:
             load_classification(
                 name,
                 split="test",
-                extract_path=str(room),
+                extract_path=str(folder),
                 load_equal_length=False,
                 load_no_missing=False,
             )
-            parts = {part: read(room / name / f"{name}_{part.upper()}.ts") for part in PARTS}
+            parts = {part: read(folder / name / f"{name}_{part.upper()}.ts") for part in PARTS}
         except Exception as error:  # aeon wraps what urllib, json and its parser raise
             raise InvalidInputError(
                 f"cannot download the set {name} ({str(error)[:300]}); {remedy}"
@@ -110,7 +110,7 @@ def download_archive(known: Info) -> Path:
     return target
 
 
-def working(message: str) -> Status:
+def show_status(message: str) -> Status:
     """Show people at a terminal, until the end of the context, what takes so long."""
     return Console(stderr=True).status(message)
 

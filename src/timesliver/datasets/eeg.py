@@ -16,10 +16,10 @@ from timesliver.datasets.dataset import Dataset
 from timesliver.datasets.download import fetch
 from timesliver.datasets.places import (
     cache_folder,
-    find,
-    places_to_put,
+    find_in_data_folders,
     read_arrays,
-    workshop,
+    temporary_folder,
+    where_to_put,
     write_arrays,
 )
 from timesliver.datasets.registry import Info
@@ -115,11 +115,11 @@ def stages(
     >>> stages([0, 60, 90], [60, 30, 30], said, n_epochs=4).tolist()
     ['W', 'W', 'N3', '']
     """
-    found = np.full(n_epochs, "", dtype="<U3")
+    stage = np.full(n_epochs, "", dtype="<U3")
     for onset, duration, description in zip(onsets, durations, descriptions, strict=True):
         first, last = round(onset / SECONDS), round((onset + duration) / SECONDS)
-        found[first:last] = STAGES.get(description, "")
-    return found
+        stage[first:last] = STAGES.get(description, "")
+    return stage
 
 
 def epochs_of_interest(stage: NDArray[np.str_]) -> IntArray:
@@ -186,13 +186,13 @@ def prepare_night(record: str, url: str = URL) -> Path:
     """
     target = cache_folder() / "eeg" / f"SleepEDF_{record}.npz"
     files = _recordings()[record]
-    with workshop() as room:
+    with temporary_folder() as folder:
         paths = []
         for name, sha1 in files.items():
-            path = find(f"eeg/{name}")
+            path = find_in_data_folders(f"eeg/{name}")
             if path is None:
-                path = room / name
-                place = places_to_put(f"eeg/{name}")
+                path = folder / name
+                place = where_to_put(f"eeg/{name}")
                 remedy = f"without a network, put the file at {place}"
                 fetch(url + name, path, f"sha1:{sha1}", remedy=remedy)
             paths.append(path)
@@ -202,7 +202,7 @@ def prepare_night(record: str, url: str = URL) -> Path:
 
 
 def _night(record: str) -> Path:
-    return find(f"eeg/SleepEDF_{record}.npz") or prepare_night(record)
+    return find_in_data_folders(f"eeg/SleepEDF_{record}.npz") or prepare_night(record)
 
 
 @cache

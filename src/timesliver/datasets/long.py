@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timesliver.datasets.dataset import Dataset, pad
-from timesliver.datasets.text import at, is_number, numbers
+from timesliver.datasets.text import error_at, is_number, parse_numbers
 from timesliver.typing import FloatArray
 
-__all__ = ["is_long", "read_long"]
+__all__ = ["Row", "is_long", "read_long"]
 
 CASE_NAMES = ("case", "case_id", "id")
 TIME_NAMES = ("time", "timestamp", "t")
@@ -39,7 +39,7 @@ def is_long(header: list[str]) -> bool:
     return bool(names & set(CASE_NAMES)) and bool(names & set(TIME_NAMES))
 
 
-def read_long(path: Path, header: list[str], rows: list[Row], at_label: int | None) -> Dataset:
+def read_long(path: Path, header: list[str], rows: list[Row], label_column: int | None) -> Dataset:
     """Read the rows of a long table.
 
     Parameters
@@ -50,7 +50,7 @@ def read_long(path: Path, header: list[str], rows: list[Row], at_label: int | No
         Names of the columns.
     rows : list of (line number, cells)
         The rows after the header.
-    at_label : int or None
+    label_column : int or None
         Position of the column with the labels.
 
     Returns
@@ -60,42 +60,46 @@ def read_long(path: Path, header: list[str], rows: list[Row], at_label: int | No
         a column names are sorted.
     """
     names = [name.lower() for name in header]
-    at_case = next(i for i, name in enumerate(names) if name in CASE_NAMES)
-    at_time = next(i for i, name in enumerate(names) if name in TIME_NAMES)
+    case_column = next(i for i, name in enumerate(names) if name in CASE_NAMES)
+    time_column = next(i for i, name in enumerate(names) if name in TIME_NAMES)
     if not rows:
-        raise at(path, 1, "a header but no row after it")
+        raise error_at(path, 1, "a header but no row after it")
     for line, cells in rows:
         if len(cells) != len(header):
-            raise at(
+            raise error_at(
                 path,
                 line,
                 f"{len(cells)} cells, but the header has {len(header)}; every row needs the same "
                 f"number, and a missing value is an empty cell",
             )
-        for column in (at_case, at_time):
+        for column in (case_column, time_column):
             if not cells[column].strip():
-                raise at(path, line, f"the column {header[column]!r} is empty; every row needs it")
+                raise error_at(
+                    path, line, f"the column {header[column]!r} is empty; every row needs it"
+                )
 
     lines = np.array([line for line, _ in rows])
-    cases, case_of_row = _in_order_of_appearance([cells[at_case].strip() for _, cells in rows])
-    times = _times(path, [(line, cells[at_time].strip()) for line, cells in rows])
-    y = None if at_label is None else _labels(path, rows, at_label, cases, case_of_row)
+    cases, case_of_row = _in_order_of_appearance([cells[case_column].strip() for _, cells in rows])
+    times = _times(path, [(line, cells[time_column].strip()) for line, cells in rows])
+    y = None if label_column is None else _labels(path, rows, label_column, cases, case_of_row)
     if CHANNEL in names and VALUE in names:
-        at_channel, at_value = names.index(CHANNEL), names.index(VALUE)
-        named = [cells[at_channel].strip() for _, cells in rows]
+        channel_column, value_column = names.index(CHANNEL), names.index(VALUE)
+        named = [cells[channel_column].strip() for _, cells in rows]
         channels = sorted(set(named), key=lambda n: (0, float(n), n) if is_number(n) else (1, 0, n))
         positions = {name: i for i, name in enumerate(channels)}
         channel_of_row = np.array([positions[name] for name in named])
-        values = np.array([numbers([cells[at_value]], path, line, True)[0] for line, cells in rows])
+        values = np.array(
+            [parse_numbers([cells[value_column]], path, line, True)[0] for line, cells in rows]
+        )
     else:
-        used = {at_case, at_time, at_label}
+        used = {case_column, time_column, label_column}
         columns = [i for i in range(len(header)) if i not in used]
         if not columns:
-            raise at(path, 1, "no column of values; expected one for each channel")
+            raise error_at(path, 1, "no column of values; expected one for each channel")
         channels = [header[i] for i in columns]
         channel_of_row = None
         values = np.stack(
-            [numbers([cells[i] for i in columns], path, line, True) for line, cells in rows]
+            [parse_numbers([cells[i] for i in columns], path, line, True) for line, cells in rows]
         )
 
     series: list[FloatArray] = []
@@ -128,7 +132,7 @@ def _times(path: Path, cells: list[tuple[int, str]]) -> FloatArray:
         try:
             moment = datetime.fromisoformat(cell)
         except ValueError:
-            raise at(
+            raise error_at(
                 path,
                 line,
                 f"the time {cell!r} is neither a number nor a date like 2024-01-31T12:00:00",
@@ -138,13 +142,13 @@ def _times(path: Path, cells: list[tuple[int, str]]) -> FloatArray:
 
 
 def _labels(
-    path: Path, rows: list[Row], at_label: int, cases: list[str], case_of_row: NDArray[np.int64]
+    path: Path, rows: list[Row], label_column: int, cases: list[str], case_of_row: NDArray[np.int64]
 ) -> NDArray[Any]:
     labels = [""] * len(cases)
     for (line, cells), case in zip(rows, case_of_row, strict=True):
-        label = cells[at_label].strip()
+        label = cells[label_column].strip()
         if labels[case] and label and label != labels[case]:
-            raise at(
+            raise error_at(
                 path,
                 line,
                 f"case {cases[case]!r} has the label {label!r} here and {labels[case]!r} before; "
@@ -154,7 +158,7 @@ def _labels(
     if "" in labels:
         case = labels.index("")
         line = rows[int(np.argmax(case_of_row == case))][0]
-        raise at(path, line, f"case {cases[case]!r} has no label; every case needs one")
+        raise error_at(path, line, f"case {cases[case]!r} has no label; every case needs one")
     return np.array(labels)
 
 
@@ -165,7 +169,7 @@ def _check_no_duplicates(
     if len(first) < len(cells):
         again = np.setdiff1d(np.arange(len(cells)), first)[0]
         earlier = lines[np.argmax(cells == cells[again])]
-        raise at(
+        raise error_at(
             path,
             int(lines[again]),
             f"case {case!r} has this time point a second time (first in line {earlier}); "

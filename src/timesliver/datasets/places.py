@@ -13,26 +13,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from timesliver.datasets.arrays import open_numpy
 from timesliver.errors import InvalidInputError
 from timesliver.io import replacing
 
 __all__ = [
     "DATA",
     "archive_file",
-    "at_hand",
     "cache_folder",
-    "find",
-    "from_cache",
-    "places_to_put",
+    "data_folders",
+    "find_in_data_folders",
+    "hint_if_cached",
     "read_arrays",
-    "roots",
-    "workshop",
+    "sets_on_disk",
+    "temporary_folder",
+    "where_to_put",
     "write_arrays",
 ]
 
 DATA = "TIMESLIVER_DATA"
 CACHE = "TIMESLIVER_CACHE"
-FOLDERS = ("uea", "ucr", "localised", "")
+SUBFOLDERS = ("uea", "ucr", "localised", "")
 ARCHIVE_SUFFIXES = (".ts", ".tsv", ".txt", ".arff")
 
 
@@ -58,21 +59,21 @@ def cache_folder() -> Path:
 
 
 @contextmanager
-def workshop() -> Iterator[Path]:
+def temporary_folder() -> Iterator[Path]:
     """Give a folder inside the cache for work in progress; it is removed in the end."""
-    _make(cache_folder())
+    _make_writable(cache_folder())
     with TemporaryDirectory(dir=cache_folder(), prefix=".work-") as name:
         yield Path(name)
 
 
 def write_arrays(path: Path, **arrays: Any) -> None:
     """Write an ``.npz`` file, whole or not at all; its folder is made if need be."""
-    _make(path.parent)
+    _make_writable(path.parent)
     with replacing(path) as draft:
         np.savez_compressed(draft, **arrays)
 
 
-def _make(folder: Path) -> None:
+def _make_writable(folder: Path) -> None:
     """Make a folder of the cache, if it is not there and writable already."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -85,22 +86,22 @@ def _make(folder: Path) -> None:
         ) from None
 
 
-def roots() -> list[Path]:
+def data_folders() -> list[Path]:
     """Return the folders to search, yours first; the cache only once it exists."""
-    found = []
+    folders = []
     if given := os.environ.get(DATA):
         if not Path(given).is_dir():
             raise InvalidInputError(f"{DATA} is set to {given!r}, which is not a folder")
-        found.append(Path(given))
+        folders.append(Path(given))
     if cache_folder().is_dir():
-        found.append(cache_folder())
-    return found
+        folders.append(cache_folder())
+    return folders
 
 
-def at_hand() -> dict[str, Path]:
+def sets_on_disk() -> dict[str, Path]:
     """Map names to ``.npz`` files or folders of archive files; your folder beats the cache."""
     places: dict[str, Path] = {}
-    for folder in (root / inside for root in roots() for inside in FOLDERS):
+    for folder in (root / inside for root in data_folders() for inside in SUBFOLDERS):
         if not folder.is_dir():
             continue
         for place in sorted(folder.iterdir()):
@@ -121,19 +122,19 @@ def archive_file(folder: Path, name: str, split: str) -> Path | None:
     return next((file for file in files if file.is_file()), None)
 
 
-def find(inside: str) -> Path | None:
+def find_in_data_folders(inside: str) -> Path | None:
     """Return the first file or folder of this name, like ``eeg/night.npz``, in one of the roots."""
-    return next((root / inside for root in roots() if (root / inside).exists()), None)
+    return next((root / inside for root in data_folders() if (root / inside).exists()), None)
 
 
-def places_to_put(inside: str) -> str:
-    """Say where `find` looks, for messages."""
+def where_to_put(inside: str) -> str:
+    """Say where `find_in_data_folders` looks, for messages."""
     given = os.environ.get(DATA)
     return " or ".join(str(Path(root) / inside) for root in (given, cache_folder()) if root)
 
 
 @contextmanager
-def from_cache(path: Path) -> Iterator[None]:
+def hint_if_cached(path: Path) -> Iterator[None]:
     """Let errors on a file that lies in the cache say that it can be had anew."""
     try:
         yield
@@ -147,14 +148,8 @@ def from_cache(path: Path) -> Iterator[None]:
 
 def read_arrays(path: Path, *keys: str) -> tuple[NDArray[Any], ...]:
     """Read some arrays of an ``.npz`` file."""
-    with from_cache(path):
+    with hint_if_cached(path), open_numpy(path) as arrays:
         try:
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                return tuple(arrays[key] for key in keys)
+            return tuple(arrays[key] for key in keys)
         except KeyError as error:
             raise InvalidInputError(f"{path} lacks an array: {error.args[0]}") from None
-        except Exception as error:  # a damaged file makes numpy raise errors of a dozen types
-            raise InvalidInputError(
-                f"cannot read {path} ({str(error)[:80] or type(error).__name__}); it is damaged, "
-                f"cut short, or no file of numpy's"
-            ) from None

@@ -11,10 +11,10 @@ from importlib import resources
 from typing import NamedTuple
 
 from timesliver.datasets.paper import PAPER_SETS
-from timesliver.datasets.places import DATA, at_hand
+from timesliver.datasets.places import DATA, sets_on_disk
 from timesliver.errors import InvalidInputError
 
-__all__ = ["SOURCES", "Info", "Source", "info", "key", "registered"]
+__all__ = ["SOURCES", "Info", "Source", "info", "lookup_key", "registered"]
 
 
 class Source(NamedTuple):
@@ -115,12 +115,12 @@ class Info:
         return SOURCES[self.source].citation
 
 
-def key(name: str) -> str:
+def lookup_key(name: str) -> str:
     """Return what names that differ in case, or in - and _, have in common.
 
     Examples
     --------
-    >>> key("SeqComb-UV")
+    >>> lookup_key("SeqComb-UV")
     'seqcomb_uv'
     """
     return name.lower().replace("-", "_")
@@ -128,9 +128,9 @@ def key(name: str) -> str:
 
 @cache
 def registered() -> dict[str, Info]:
-    """Return what is known of the sets that have a row in the package's table, by their `key`."""
+    """Map the `lookup_key` of each set in the package's table to what is known of it."""
     table = resources.files("timesliver.datasets").joinpath("sets.csv").read_text("utf-8")
-    found = {}
+    sets = {}
     for row in csv.DictReader(table.splitlines()):
         name, source = row["name"], row["source"]
         if source == "synthetic":
@@ -141,7 +141,7 @@ def registered() -> dict[str, Info]:
             three = source in ("audio", "eeg") or row["validation"]
             parts = ("train", "validation", "test") if three else ("train", "test")
             sizes = {part: _count(row[part]) for part in parts}
-        found[key(name)] = Info(
+        sets[lookup_key(name)] = Info(
             name,
             source,
             row["category"],
@@ -150,7 +150,7 @@ def registered() -> dict[str, Info]:
             _count(row["length"]),
             _count(row["classes"]),
         )
-    return found
+    return sets
 
 
 def info(name: str) -> Info:
@@ -168,17 +168,19 @@ def info(name: str) -> Info:
 
     Examples
     --------
-    >>> found = info("basicmotions")
-    >>> found.name, found.category, found.sizes, found.n_classes
+    >>> known = info("basicmotions")
+    >>> known.name, known.category, known.sizes, known.n_classes
     ('BasicMotions', 'Motion', {'train': 40, 'test': 40}, 4)
     """
-    if key(name) in registered():
-        return registered()[key(name)]
-    if key(name) in (mine := {key(one): one for one in at_hand()}):
-        return Info(mine[key(name)], "local")
-    if key(name) in _archives():
-        return Info(*_archives()[key(name)])
-    raise _unknown(name, mine)
+    key = lookup_key(name)
+    if key in registered():
+        return registered()[key]
+    on_disk = {lookup_key(spelling): spelling for spelling in sets_on_disk()}
+    if key in on_disk:
+        return Info(on_disk[key], "local")
+    if key in _archives():
+        return Info(*_archives()[key])
+    raise _unknown(name, on_disk)
 
 
 @cache
@@ -188,15 +190,15 @@ def _archives() -> dict[str, tuple[str, str]]:
         from aeon.datasets.tsc_datasets import multivariate, univariate
     except ImportError:
         return {}
-    uea = {key(name): (name, "uea") for name in multivariate}
-    return {**{key(name): (name, "ucr") for name in univariate}, **uea}
+    uea = {lookup_key(name): (name, "uea") for name in multivariate}
+    return {**{lookup_key(name): (name, "ucr") for name in univariate}, **uea}
 
 
-def _unknown(name: str, mine: dict[str, str]) -> InvalidInputError:
-    known = {one: found for one, (found, _) in _archives().items()}
-    known.update({one: found.name for one, found in registered().items()})
-    known.update(mine)
-    close = [known[one] for one in difflib.get_close_matches(key(name), known, n=3)]
+def _unknown(name: str, on_disk: dict[str, str]) -> InvalidInputError:
+    known = {key: spelling for key, (spelling, _) in _archives().items()}
+    known.update({key: known_set.name for key, known_set in registered().items()})
+    known.update(on_disk)
+    close = [known[key] for key in difflib.get_close_matches(lookup_key(name), known, n=3)]
     hint = (
         f"did you mean {' or '.join(close)}?"
         if close

@@ -114,5 +114,5 @@ def balanced(y: NDArray[Any], most: int | None, seed: int) -> IntArray:
     rng = np.random.default_rng(seed)
     classes, counts = np.unique(y, return_counts=True)
     size = int(counts.min()) if most is None else min(int(counts.min()), most)
-    chosen = [rng.choice(np.flatnonzero(y == one), size, replace=False) for one in classes]
+    chosen = [rng.choice(np.flatnonzero(y == label), size, replace=False) for label in classes]
     return np.sort(np.concatenate(chosen))

@@ -8,15 +8,14 @@ from pathlib import Path
 import numpy as np
 
 from timesliver.datasets.dataset import Dataset
-from timesliver.datasets.long import is_long, read_long
-from timesliver.datasets.text import MISSING, at, is_number, numbers, read_lines
+from timesliver.datasets.long import Row, is_long, read_long
+from timesliver.datasets.text import MISSING, error_at, is_number, parse_numbers, read_lines
 from timesliver.errors import InvalidInputError, InvalidParameterError
 
 __all__ = ["read_csv"]
 
 LABEL_NAMES = ("label", "class", "target", "y")
 CASE_NAMES = ("case", "case_id", "id", "index")
-Row = tuple[int, list[str]]
 
 
 def read_csv(path: Path, label: str | None = "auto") -> Dataset:
@@ -51,33 +50,33 @@ def read_csv(path: Path, label: str | None = "auto") -> Dataset:
     names = header if _is_header(rows, label) else []
     body = rows[1:] if names else rows
     if not body:
-        raise at(path, rows[0][0], "a header but no case after it")
+        raise error_at(path, rows[0][0], "a header but no case after it")
     width = len(rows[0][1])
     for line, cells in rows:
         if len(cells) != width:
-            raise at(
+            raise error_at(
                 path,
                 line,
                 f"{len(cells)} cells, but line {rows[0][0]} has {width}; every row needs the same "
                 f"number, and a missing value is an empty cell",
             )
-    at_label = _label_column(path, names, body, label)
-    skipped = {at_label} | {i for i, name in enumerate(names) if _is_identifier(i, name)}
+    label_column = _label_column(path, names, body, label)
+    skipped = {label_column} | {i for i, name in enumerate(names) if _is_identifier(i, name)}
     kept = [i for i in range(width) if i not in skipped]
     if not kept:
-        raise at(path, rows[0][0], "no column of values; expected one for each time point")
+        raise error_at(path, rows[0][0], "no column of values; expected one for each time point")
     X = np.stack(
         [
-            numbers([cells[i] for i in kept], path, line, blank_is_missing=True)
+            parse_numbers([cells[i] for i in kept], path, line, blank_is_missing=True)
             for line, cells in body
         ]
     )
     y = None
-    if at_label is not None:
+    if label_column is not None:
         for line, cells in body:
-            if not cells[at_label].strip():
-                raise at(path, line, "the label is empty; every case needs one")
-        y = np.array([cells[at_label].strip() for _, cells in body])
+            if not cells[label_column].strip():
+                raise error_at(path, line, "the label is empty; every case needs one")
+        y = np.array([cells[label_column].strip() for _, cells in body])
     return Dataset(X[:, None, :], y, name=path.stem)
 
 
@@ -92,7 +91,7 @@ def _rows(path: Path) -> list[Row]:
             if cells and (len(cells) > 1 or cells[0].strip()):
                 rows.append((reader.line_num, cells))
     except csv.Error as error:
-        raise at(path, reader.line_num, f"not a table of cells ({error})") from None
+        raise error_at(path, reader.line_num, f"not a table of cells ({error})") from None
     return rows
 
 
@@ -122,13 +121,13 @@ def _named_label(path: Path, names: list[str], label: str | None, rows: list[Row
     if label == "auto":
         lowered = [name.lower() for name in names]
         known = LABEL_NAMES[:-1] if "x" in lowered else LABEL_NAMES  # x, y, z are channels
-        found = [i for i, name in enumerate(lowered) if name in known]
-        if len(found) > 1:
+        columns = [i for i, name in enumerate(lowered) if name in known]
+        if len(columns) > 1:
             raise InvalidInputError(
-                f"{path}: the columns {' and '.join(repr(names[i]) for i in found)} could both be "
-                f"the labels; say which with the option label"
+                f"{path}: the columns {' and '.join(repr(names[i]) for i in columns)} could both "
+                f"be the labels; say which with the option label"
             )
-        return found[0] if found else None
+        return columns[0] if columns else None
     if label in names:
         return names.index(label)
     if label in ("first", "last"):
@@ -141,9 +140,9 @@ def _named_label(path: Path, names: list[str], label: str | None, rows: list[Row
 
 
 def _label_column(path: Path, names: list[str], body: list[Row], label: str | None) -> int | None:
-    found = _named_label(path, names, label, body)
-    if found is not None or label != "auto":
-        return found
+    named = _named_label(path, names, label, body)
+    if named is not None or label != "auto":
+        return named
     last = len(body[0][1]) - 1
     texts = [i for i in sorted({0, last}) if _is_text(body, i)]
     if names and _is_identifier(0, names[0]):

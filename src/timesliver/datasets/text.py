@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +12,12 @@ import numpy as np
 from timesliver.errors import InvalidInputError
 from timesliver.typing import FloatArray
 
-__all__ = ["at", "is_number", "numbers", "read_lines"]
+__all__ = ["content_lines", "error_at", "is_number", "parse_numbers", "read_lines"]
 
 MISSING = frozenset({"?", "nan", "na", "n/a", "null"})
 
 
-def at(path: str | os.PathLike[str], line: int, message: str) -> InvalidInputError:
+def error_at(path: str | os.PathLike[str], line: int, message: str) -> InvalidInputError:
     """Return the error for a mistake in one line of a file."""
     return InvalidInputError(f"{path}:{line}: {message}")
 
@@ -53,18 +53,32 @@ def read_lines(path: Path, comment: str | None = None) -> list[str]:
         for number, line in enumerate(lines, start=1):
             foreign = any("\udc80" <= character <= "\udcff" for character in line)
             if foreign and not (comment and line.lstrip().startswith(comment)):
-                raise at(path, number, "not text in UTF-8; save the file in that encoding")
+                raise error_at(path, number, "not text in UTF-8; save the file in that encoding")
     return lines
 
 
-def numbers(
+def content_lines(lines: list[str], comment: str) -> Iterator[tuple[int, str]]:
+    """Yield the number and the text of each line that is neither blank nor a comment.
+
+    Examples
+    --------
+    >>> list(content_lines(["% by hand", "", " 1,2 "], comment="%"))
+    [(3, '1,2')]
+    """
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if text and not text.startswith(comment):
+            yield number, text
+
+
+def parse_numbers(
     cells: Sequence[str], path: Path, line: int, blank_is_missing: bool = False
 ) -> FloatArray:
     """Return the numbers in some cells of a line, NaN for those that are missing.
 
     Examples
     --------
-    >>> numbers(["1", "2.5", "?"], Path("some.ts"), 12)
+    >>> parse_numbers(["1", "2.5", "?"], Path("some.ts"), 12)
     array([1. , 2.5, nan])
     """
     try:
@@ -76,11 +90,11 @@ def numbers(
         missing = MISSING | {""} if blank_is_missing else MISSING
         for position, cell in enumerate(cells, start=1):
             if not is_number(cell) and cell.strip().lower() not in missing:
-                raise at(path, line, _not_a_number(cell, position, blank_is_missing))
+                raise error_at(path, line, _not_a_number(cell, position, blank_is_missing))
         values = np.array([float(cell) if is_number(cell) else math.nan for cell in cells])
     if np.isinf(values).any():
         position = int(np.argmax(np.isinf(values)))
-        raise at(
+        raise error_at(
             path,
             line,
             f"value {position + 1} is infinite ({cells[position].strip()}); "

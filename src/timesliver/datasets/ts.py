@@ -6,13 +6,14 @@ values by ``,``, the class label last.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from timesliver.datasets.dataset import Dataset, pad
-from timesliver.datasets.text import at, is_number, numbers, read_lines
+from timesliver.datasets.text import content_lines, error_at, is_number, parse_numbers, read_lines
 from timesliver.errors import InvalidInputError
 from timesliver.typing import FloatArray
 
@@ -28,7 +29,6 @@ class _Header:
     labels: tuple[str, ...] = ()
     n_channels: int | None = None
     equal_length: bool = False
-    first_line: int = 0
 
 
 def read_ts(path: Path) -> Dataset:
@@ -46,21 +46,19 @@ def read_ts(path: Path) -> Dataset:
         Labels are strings.
     """
     lines = read_lines(path, comment="#")
-    header = _read_header(path, lines)
+    content = content_lines(lines, comment="#")
+    header = _read_header(path, content, len(lines))
     cases: list[list[FloatArray]] = []
     y: list[str] = []
-    for line, text in enumerate(lines[header.first_line :], start=header.first_line + 1):
-        text = text.strip()
-        if not text or text.startswith("#"):
-            continue
+    for line, text in content:
         parts = text.split(":")
         if header.labelled:
             y.append(_label(path, line, parts.pop().strip(), header))
         n_channels = header.n_channels or len(cases[0] if cases else parts)
         if len(parts) != n_channels:
-            raise at(path, line, _wrong_count(len(parts), n_channels, header.labelled))
+            raise error_at(path, line, _wrong_count(len(parts), n_channels, header.labelled))
         try:
-            case = [numbers(part.split(","), path, line) for part in parts]
+            case = [parse_numbers(part.split(","), path, line) for part in parts]
         except InvalidInputError as error:
             if header.labelled or is_number(parts[-1].split(",")[0]):
                 raise
@@ -71,7 +69,7 @@ def read_ts(path: Path) -> Dataset:
             expected = len(cases[0][0]) if cases else len(case[0])
             for channel in case:
                 if len(channel) != expected:
-                    raise at(
+                    raise error_at(
                         path,
                         line,
                         f"a channel of {len(channel)} values, but the header says @equalLength "
@@ -79,18 +77,16 @@ def read_ts(path: Path) -> Dataset:
                     )
         cases.append(case)
     if not cases:
-        raise at(path, len(lines), "no case after the @data line; the file may be cut short")
+        raise error_at(path, len(lines), "no case after the @data line; the file may be cut short")
     return Dataset(pad(cases), np.array(y) if header.labelled else None, name=header.name)
 
 
-def _read_header(path: Path, lines: list[str]) -> _Header:
+def _read_header(path: Path, content: Iterator[tuple[int, str]], n_lines: int) -> _Header:
+    """Read up to the @data line; the cases are what is left of the content."""
     header = _Header(name=path.stem)
-    for line, text in enumerate(lines, start=1):
-        text = text.strip()
-        if not text or text.startswith("#"):
-            continue
+    for line, text in content:
         if not text.startswith("@"):
-            raise at(
+            raise error_at(
                 path,
                 line,
                 f"{text[:40]!r} stands before the @data line; expected a header line that "
@@ -99,13 +95,12 @@ def _read_header(path: Path, lines: list[str]) -> _Header:
         keyword, *values = text[1:].split() or [""]
         match keyword.lower():
             case "data":
-                header.first_line = line
                 return header
             case "problemname" if values:
                 header.name = values[0]
             case "timestamps":
                 if _truth(path, line, keyword, values):
-                    raise at(
+                    raise error_at(
                         path,
                         line,
                         "series with time stamps cannot be read; write evenly spaced values "
@@ -116,7 +111,7 @@ def _read_header(path: Path, lines: list[str]) -> _Header:
                     header.n_channels = 1
             case "dimensions" | "dimension":
                 if not values or not values[0].isdecimal() or int(values[0]) < 1:
-                    raise at(path, line, f"@{keyword} needs the number of channels, like 6")
+                    raise error_at(path, line, f"@{keyword} needs the number of channels, like 6")
                 header.n_channels = int(values[0])
             case "equallength":
                 header.equal_length = _truth(path, line, keyword, values)
@@ -125,7 +120,7 @@ def _read_header(path: Path, lines: list[str]) -> _Header:
                 header.labels = tuple(values[1:])
             case "targetlabel":
                 if _truth(path, line, keyword, values):
-                    raise at(
+                    raise error_at(
                         path,
                         line,
                         "the cases carry numbers to predict (@targetLabel), not classes; "
@@ -133,24 +128,24 @@ def _read_header(path: Path, lines: list[str]) -> _Header:
                     )
             case _:
                 pass  # @missing, @seriesLength and the like: the data speak for themselves
-    raise at(path, len(lines), "no @data line; the file may be cut short, or of another format")
+    raise error_at(path, n_lines, "no @data line; the file may be cut short, or of another format")
 
 
 def _truth(path: Path, line: int, keyword: str, values: list[str]) -> bool:
     if not values or values[0].lower() not in ("true", "false"):
-        raise at(path, line, f"@{keyword} must be followed by true or false")
+        raise error_at(path, line, f"@{keyword} must be followed by true or false")
     return values[0].lower() == "true"
 
 
 def _label(path: Path, line: int, label: str, header: _Header) -> str:
     if not label:
-        raise at(path, line, "no class label at the end; expected one after the last ':'")
+        raise error_at(path, line, "no class label at the end; expected one after the last ':'")
     known = header.labels
     if known and label not in known:
         same = is_number(label) and float(label) in [float(k) for k in known if is_number(k)]
         if not same:
             shown = label if len(label) <= 40 else label[:37] + "..."
-            raise at(
+            raise error_at(
                 path,
                 line,
                 f"the label {shown!r} is not among those of the header ({', '.join(known[:10])}"
@@ -159,9 +154,9 @@ def _label(path: Path, line: int, label: str, header: _Header) -> str:
     return label
 
 
-def _wrong_count(found: int, expected: int, labelled: bool) -> str:
+def _wrong_count(n_channels: int, expected: int, labelled: bool) -> str:
     ending = " and a class label" if labelled else ""
     return (
-        f"{found} channel{'' if found == 1 else 's'}, expected {expected}{ending}, "
+        f"{n_channels} channel{'' if n_channels == 1 else 's'}, expected {expected}{ending}, "
         f"separated by ':'; the line may be cut short"
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from timesliver.datasets.dataset import Dataset
-from timesliver.datasets.text import at, is_number, numbers, read_lines
+from timesliver.datasets.text import error_at, is_number, parse_numbers, read_lines
 from timesliver.typing import FloatArray
 
 __all__ = ["read_ucr"]
@@ -42,19 +42,19 @@ def read_ucr(path: Path, labelled: bool = True) -> Dataset:
         if labelled:
             y.append(cells.pop(0).strip())
             if not y[-1]:
-                raise at(path, line, "no class label; expected one in the first column")
+                raise error_at(path, line, "no class label; expected one in the first column")
         if not rows:
             width, first_line = len(cells), line
             if not width:
-                raise at(path, line, "one cell only; expected a label, then the values")
+                raise error_at(path, line, "one cell only; expected a label, then the values")
         if len(cells) != width:
-            raise at(
+            raise error_at(
                 path,
                 line,
                 f"{len(cells)} values, but line {first_line} has {width}; "
                 f"fill shorter series up with NaN",
             )
-        rows.append(numbers(cells, path, line, blank_is_missing=True))
+        rows.append(parse_numbers(cells, path, line, blank_is_missing=True))
     return Dataset(np.stack(rows)[:, None, :], _whole(y) if labelled else None, name=path.stem)
 
 

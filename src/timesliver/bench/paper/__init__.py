@@ -70,9 +70,9 @@ class PrintedTable:
 
         Case, blanks and hyphens do not matter: "Ford-A" is "FordA".
         """
-        known = {(_plain(r), _plain(c)): cell for (r, c), cell in self.cells.items()}
-        first, second = _plain(row), _plain(column)
-        return known.get((first, second), known.get((second, first)))
+        cells = {tuple(map(_comparable, names)): cell for names, cell in self.cells.items()}
+        names = _comparable(row), _comparable(column)
+        return cells.get(names, cells.get(names[::-1]))
 
 
 def names() -> tuple[str, ...]:
@@ -131,5 +131,5 @@ def _read(stem: str) -> tuple[str, list[str], list[list[str]]]:
     return remark.removeprefix("# "), head, body
 
 
-def _plain(name: str) -> str:
+def _comparable(name: str) -> str:
     return re.sub(r"[^a-z0-9+]", "", name.casefold())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from timesliver.datasets.dataset import Dataset
-from timesliver.errors import InvalidParameterError, check_count
+from timesliver.errors import check_count, check_number
 from timesliver.typing import FloatArray
 
 __all__ = ["make_farfield"]
@@ -55,8 +55,7 @@ def make_farfield(
     True
     """
     check_count("n_cases", n_cases, least=1)
-    if not (isinstance(noise, int | float | np.floating) and 0 <= noise <= 1000):
-        raise InvalidParameterError(f"noise must be a number from 0 to 1000, got {noise!r}")
+    check_number("noise", noise, least=0, most=1000)
     rng = np.random.default_rng(random_state)
     y = rng.permutation(np.arange(n_cases) % 2)
     x = np.empty((n_cases, N_TIMEPOINTS))
