@@ -174,10 +174,10 @@ class TimeSliverClassifier(SeriesClassifier):
             train, validation = cases.split(how.validation_fraction, seed)
         series, of_case = encoder.augmented(train.batch, self.mean_)
         batch = whole if series is cases.batch else self._batch(series)
-        candidates = []
-        for choice, part in encoder.parts(self._shape(view), seed, validation is not None):
-            part.view = view
-            candidates.append((choice, TimeSliverNetwork([part], len(self.classes_))))
+        candidates = encoder.networks(self._shape(view), seed, validation is not None)
+        for _, network in candidates:
+            for part in network.parts:
+                part.view = view
         return self._best(
             candidates,
             train[torch.from_numpy(of_case)].of(batch),
@@ -307,9 +307,10 @@ class TimeSliverClassifier(SeriesClassifier):
         parts: list[Part] = []
         self._trained_encoders = [from_description(part["encoder"]) for part in description["parts"]]
         for encoder, stored in zip(self._trained_encoders, description["parts"], strict=True):
-            [(_, part)] = encoder.parts(self._shape(stored["view"]), 0, can_choose=False)
-            part.view = stored["view"]
-            parts.append(part)
+            [(_, network)] = encoder.networks(self._shape(stored["view"]), 0, can_choose=False)
+            for part in network.parts:
+                part.view = stored["view"]
+                parts.append(part)
         return TimeSliverNetwork(parts, len(self.classes_))
 
 

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 
 from timesliver.errors import InvalidParameterError
-from timesliver.network import InteractionTerm, Part, Symbols, View
+from timesliver.network import InteractionTerm, Part, Symbols, TimeSliverNetwork, View
 from timesliver.network.weights import Weights
 from timesliver.series import PaddedSeries
 from timesliver.symbols import Symbolizer, create
@@ -25,7 +25,7 @@ __all__ = ["Encoder", "FixedEncoder", "Shape"]
 
 @dataclass(frozen=True)
 class Shape:
-    """What a part of a network is made for.
+    """What a network is made for.
 
     Attributes
     ----------
@@ -63,17 +63,19 @@ class Encoder(BaseEstimator, ABC):
         self.symbols = symbols
 
     @abstractmethod
-    def parts(self, shape: Shape, seed: int, can_choose: bool) -> list[tuple[Self, Part]]:
-        """Make the parts to train, the best of which is kept, each with its own settings.
+    def networks(
+        self, shape: Shape, seed: int, can_choose: bool
+    ) -> list[tuple[Self, TimeSliverNetwork]]:
+        """Make the networks to train, the best of which is kept, each with its own settings.
 
         Parameters
         ----------
         shape : Shape
-            What the part is made for.
+            What the network is made for.
         seed : int
             For initial weights.
         can_choose : bool
-            Whether there are cases to choose by; if not, one part is enough.
+            Whether there are cases to choose by; if not, one network is enough.
         """
 
     @abstractmethod
@@ -156,12 +158,14 @@ class FixedEncoder(Encoder):
         """Return how the weights are found: in closed form."""
         return Ridge()
 
-    def parts(self, shape: Shape, seed: int, can_choose: bool) -> list[tuple[Self, Part]]:
-        """Make the part."""
+    def networks(
+        self, shape: Shape, seed: int, can_choose: bool
+    ) -> list[tuple[Self, TimeSliverNetwork]]:
+        """Make the network."""
         del seed, can_choose
         module = _Rows(self, shape.n_channels)
-        terms = self.terms(shape, module.latent_dim)
-        return [(self, Part([module], [terms], None, self.separate))]
+        part = Part([module], [self.terms(shape, module.latent_dim)], None, self.separate)
+        return [(self, TimeSliverNetwork([part], shape.n_classes))]
 
 
 class _Rows(nn.Module):

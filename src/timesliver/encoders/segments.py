@@ -15,8 +15,9 @@ from torch import nn
 from timesliver.encoders.base import Encoder, Shape
 from timesliver.encoders.presets import PRESETS
 from timesliver.errors import InvalidParameterError, check_choice, check_count, check_number
-from timesliver.network import InteractionTerm, Part
+from timesliver.network import Part, TimeSliverNetwork
 from timesliver.network.segments import InputProjection, SegmentEncoder
+from timesliver.network.weights import Weights
 from timesliver.series import PaddedSeries
 from timesliver.symbols import SAX
 from timesliver.training import Descent
@@ -237,8 +238,10 @@ class Segments(Encoder):
             np.tile(cases, 4),
         )
 
-    def parts(self, shape: Shape, seed: int, can_choose: bool) -> list[tuple[Self, Part]]:
-        """Make the network's part, without and with a positional encoding where both are tried."""
+    def networks(
+        self, shape: Shape, seed: int, can_choose: bool
+    ) -> list[tuple[Self, TimeSliverNetwork]]:
+        """Make the network, without and with a positional encoding where both are tried."""
         choices = [self.positional_encoding]
         if self.positional_encoding == "auto":
             choices = [False, True] if can_choose else [True]
@@ -247,10 +250,10 @@ class Segments(Encoder):
             chosen = copy(self).set_params(positional_encoding=bool(choice))
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(seed)
-                made.append((chosen, chosen._part(shape)))
+                made.append((chosen, chosen._network(shape)))
         return made
 
-    def _part(self, shape: Shape) -> Part:
+    def _network(self, shape: Shape) -> TimeSliverNetwork:
         n_inputs, stem = 1 if self.separate else shape.n_channels, None
         if self.positional_encoding:
             stem, n_inputs = InputProjection(n_inputs, _PROJECTION_DIM, True), _PROJECTION_DIM
@@ -262,19 +265,20 @@ class Segments(Encoder):
         terms = [
             self.terms(shape, self.latent_dim, pooling=pooling, shared=shared) for _ in encoders
         ]
-        _initialise([term for of_encoder in terms for term in of_encoder])
-        return Part(encoders, terms, stem, self.separate)
+        network = TimeSliverNetwork([Part(encoders, terms, stem, self.separate)], shape.n_classes)
+        _draw_head(network, [term.weights for of_encoder in terms for term in of_encoder])
+        return network
 
 
-def _initialise(terms: Sequence[InteractionTerm]) -> None:
-    """Draw weights for a linear layer that sees the features of all terms."""
-    weights = [term.weights for term in terms]
+def _draw_head(network: TimeSliverNetwork, weights: Sequence[Weights]) -> None:
+    """Draw the weights of a linear layer that sees the features of all terms."""
     bound = 1.0 / math.sqrt(sum(W.n_channels * W.weight[0, 0].numel() for W in weights))
     shapes = {W.weight.shape for W in weights}
     if len(shapes) == 1:
         n_classes, *shape = shapes.pop()
-        drawn = torch.empty(n_classes, len(terms), *shape).uniform_(-bound, bound).unbind(1)
+        drawn = torch.empty(n_classes, len(weights), *shape).uniform_(-bound, bound).unbind(1)
     else:
         drawn = tuple(torch.empty_like(W.weight).uniform_(-bound, bound) for W in weights)
     for W, values in zip(weights, drawn, strict=True):
         W.weight = nn.Parameter(values.contiguous())
+    nn.init.uniform_(network.bias, -bound, bound)
