@@ -2,57 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from hypothesis import strategies as st
 
-from oracle import Textbook
-from timesliver import Batch, NetworkConfig, TimeSliverNetwork
+from timesliver import Segments
+from timesliver.encoders import Shape
+from timesliver.network import Batch, TimeSliverNetwork, View
 from timesliver.series import PaddedSeries, as_series
-from timesliver.symbols import Symbolizer, create
+from timesliver.symbols import SAX, SFA, Clock, One
 
-SYMBOLIZERS = ("sax", "sfa", "abba", "raw")
+SYMBOLIZERS = ("sax", "sfa", "abba", "clock", "one")
 
 
 @dataclass(frozen=True)
 class Problem:
     series: PaddedSeries
-    codes: np.ndarray
     network: TimeSliverNetwork
     batch: Batch
 
-    def textbook(self) -> Textbook:
-        return Textbook(self.network)
-
-    def cases(self):
-        """Each case without its padding, as the textbook wants it: (x, codes)."""
-        for values, codes, length in zip(
-            self.series.values, self.codes, self.series.lengths, strict=True
-        ):
-            x = torch.from_numpy(values[:, :length].astype(np.float32)).double()
-            yield x, torch.from_numpy(codes[:, :length].astype(np.int64))
+    @property
+    def view(self) -> View:
+        return self.batch.views[0]
 
 
-def make_problem(
-    X, n_bins=4, symbolizer: str | Symbolizer = "sax", n_classes=3, double=True, seed=0, **settings
-) -> Problem:
+def make_problem(X, encoder=None, n_classes=3, double=True, seed=0, **settings) -> Problem:
+    """A network with drawn weights for some series, which need not be standardised."""
     series = as_series(X)
-    symbolizer = create(symbolizer, n_bins)
-    codes = symbolizer.fit_transform(series)
-    config = NetworkConfig(
-        n_channels=series.n_channels,
-        n_symbols=symbolizer.n_symbols,
-        n_classes=n_classes,
-        raw=symbolizer.name == "raw",
-        **settings,
+    settings = {"symbols": SAX(4), "sizes": (4, 7), "positional_encoding": False} | settings
+    encoder = encoder or Segments(**settings)
+    encoder.check()
+    encoder = encoder.resolved(series.n_timepoints)
+    symbolizers = [one.fit(encoder.seen(series)) for one in encoder.symbolizers()]
+    zero, one = np.zeros(series.n_channels), np.ones(series.n_channels)
+    view = encoder.view(series, symbolizers, zero, one)
+    channels = tuple(
+        (series.n_channels if encoder.separate or not s.shared else 1, s.n_symbols)
+        for s in symbolizers
     )
-    network = TimeSliverNetwork(config, seed=seed)
-    batch = Batch.prepare(series, codes, config.n_symbols, config.separate)
+    shape = Shape(series.n_channels, n_classes, channels)
+    [(_, network), *_] = encoder.networks(shape, seed, can_choose=False)
+    batch = Batch.of(series.standardized(zero, one), series, views=(view,))
     if double:
-        network, batch = network.double(), replace(batch, values=batch.values.double())
-    return Problem(series, codes, network, batch)
+        network, batch = network.double(), batch.to(torch.float64)
+    return Problem(series, network, batch)
 
 
 @st.composite
@@ -76,18 +71,29 @@ def problems(draw, double=True, symbolizers=SYMBOLIZERS, **fixed) -> Problem:
         st.lists(st.integers(1, min(L, 12)) | st.just(L), min_size=1, max_size=2, unique=True)
     )
     q = draw(st.integers(1, 4))
-    n_bins = draw(st.integers(2, 9))
-    symbolizer = draw(st.sampled_from(symbolizers))
-    n_symbols = create(symbolizer, n_bins).n_symbols
+    chosen = draw(st.lists(st.sampled_from(symbolizers), min_size=1, max_size=2, unique=True))
+    symbols = [symbolizer(name, draw(st.integers(2, 9))) for name in chosen]
+    fewest = min(one.n_symbols for one in symbols)
     settings = {
+        "symbols": symbols,
         "latent_dim": q,
-        "segment_sizes": tuple(sizes),
+        "sizes": tuple(sizes),
         "depth": draw(st.integers(1, 3)),
         "window": draw(st.sampled_from(["box", "bell"])),
-        "pooling": (draw(st.integers(1, n_symbols)), draw(st.integers(1, q))),
+        "pooling": (draw(st.integers(1, fewest)), draw(st.integers(1, q))),
         "channels": draw(st.sampled_from(["mixed", "separate", "shared"])),
         "positional_encoding": draw(st.booleans()),
+        "step": draw(st.sampled_from([1, 1, 1, 2, 3])),
         "n_classes": draw(st.integers(2, 3)),
     } | fixed
-    seed = draw(st.integers(0, 1000))
-    return make_problem(X, n_bins, symbolizer, double=double, seed=seed, **settings)
+    return make_problem(X, double=double, seed=draw(st.integers(0, 1000)), **settings)
+
+
+def symbolizer(name: str, n_bins: int):
+    if name == "sfa":
+        return SFA.with_bins(n_bins)
+    if name == "abba":
+        from timesliver.symbols import ABBA
+
+        return ABBA(n_bins)
+    return {"sax": SAX(n_bins), "clock": Clock(n_bins), "one": One()}[name]

@@ -305,7 +305,9 @@ class TimeSliverClassifier(SeriesClassifier):
         if {*known, *(shape[0] for shape in shapes if len(shape) == 1)} != {self.n_channels_}:
             raise ValueError(f"{self.n_channels_} channels, but symbols and scales of {shapes}")
         parts: list[Part] = []
-        self._trained_encoders = [from_description(part["encoder"]) for part in description["parts"]]
+        self._trained_encoders = [
+            from_description(part["encoder"]) for part in description["parts"]
+        ]
         for encoder, stored in zip(self._trained_encoders, description["parts"], strict=True):
             [(_, network)] = encoder.networks(self._shape(stored["view"]), 0, can_choose=False)
             for part in network.parts:

@@ -91,9 +91,7 @@ def explain(
     if method == "additive":
         if chosen["smoothing"] == "auto":
             chosen["smoothing"] = _widest(network, batch)
-        positive, negative, base = additive_shares(
-            network, batch, encoded, targets, **chosen
-        )
+        positive, negative, base = additive_shares(network, batch, encoded, targets, **chosen)
     else:
         scores = phi(batch, encoded, targets, **chosen)
         positive, negative = scores.positive, scores.negative

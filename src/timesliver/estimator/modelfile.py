@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
 import torch
 
 from timesliver.errors import InvalidInputError
@@ -90,4 +88,3 @@ def read_model(kind: type[Model], path: str | os.PathLike[str]) -> Model:
 
 def _part(tensors: dict[str, Any], prefix: str) -> dict[str, Any]:
     return {k.removeprefix(prefix): t for k, t in tensors.items() if k.startswith(prefix)}
-

@@ -34,9 +34,9 @@ class _ByCase:
     def to(self, target: torch.device | str | torch.dtype) -> Self:
         """Move everything to a device, or the values to another precision."""
         return self._each(
-            lambda x: x.to(target)
-            if not isinstance(target, torch.dtype) or x.is_floating_point()
-            else x
+            lambda x: (
+                x.to(target) if not isinstance(target, torch.dtype) or x.is_floating_point() else x
+            )
         )
 
     def _each(self, apply: Any) -> Self:

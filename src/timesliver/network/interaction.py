@@ -37,9 +37,7 @@ def bag_sum(Qt: Tensor, symbols: Symbols, n_streams: int) -> Tensor:
     return P
 
 
-def moment_dots(
-    Qt: Tensor, W: Tensor, symbols: Symbols, n_streams: int, targets: Tensor
-) -> Tensor:
+def moment_dots(Qt: Tensor, W: Tensor, symbols: Symbols, n_streams: int, targets: Tensor) -> Tensor:
     """Return ``<W_c[s_tj], Qt[t]>`` for the class c of each case: (B, J, L).
 
     They are the shares of the moments in ``<W_c, bag_sum(Qt)>``.

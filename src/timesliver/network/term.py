@@ -161,9 +161,7 @@ class InteractionTerm(Term):
         """Share out ``weight * P``: point t of symbol channel j has ``<W[s_tj], Qt[t]>``."""
         W = nn.functional.pad(weight, (0, 0, 1, 0))
         symbols = self._symbols(moments)
-        by_target = [
-            moment_dots(moments.Qt, W, symbols, moments.n_streams, c) for c in targets.T
-        ]
+        by_target = [moment_dots(moments.Qt, W, symbols, moments.n_streams, c) for c in targets.T]
         shares = torch.stack(by_target, 1) * moments.scale.view(-1, 1, 1, 1)
         return self.to_channels(shares, moments.view)
 

@@ -64,5 +64,3 @@ def window_spread(x: Tensor, widths: tuple[int, ...]) -> Tensor:
 
 def _part(width: int) -> int:
     return math.isqrt(width) if width > 16 else 1
-
-

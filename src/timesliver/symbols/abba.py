@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,4 +164,3 @@ def _fabba_compress() -> _Compress:
     except ImportError as error:
         raise MissingExtraError("fABBA", "abba") from error
     return compress  # type: ignore[no-any-return]
-

@@ -111,10 +111,10 @@ class Symbolizer(BaseEstimator, ABC):
                 setattr(symbolizer, key, np.asarray(arrays[key]))
         return symbolizer
 
-    def _fit(self, series: PaddedSeries) -> None:  # noqa: B027 - most symbolizers learn nothing
+    def _fit(self, series: PaddedSeries) -> None:
         """Learn from the training series."""
 
-    def _check(self) -> None:  # noqa: B027 - most settings need none
+    def _check(self) -> None:
         """Raise if a setting makes no sense."""
 
     @abstractmethod

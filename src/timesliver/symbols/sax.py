@@ -43,7 +43,9 @@ class SAX(Symbolizer):
     name = "sax"
     learned = ("mean_", "scale_")
 
-    def __init__(self, n_bins: int = 20, normalize: str | None = "instance", window: int = 1) -> None:
+    def __init__(
+        self, n_bins: int = 20, normalize: str | None = "instance", window: int = 1
+    ) -> None:
         self.n_bins = n_bins
         self.normalize = normalize
         self.window = window

@@ -177,9 +177,7 @@ class _Run:
         self.settings = how
         self.generator = torch.Generator().manual_seed(seed)
         self.optimizer = torch.optim.Adam(self._rates(), fused=True)
-        self.schedule = torch.optim.lr_scheduler.CosineAnnealingLR(
-            self.optimizer, how.max_epochs
-        )
+        self.schedule = torch.optim.lr_scheduler.CosineAnnealingLR(self.optimizer, how.max_epochs)
         self.result = Training()
         self.best_weights = self._weights()
 
