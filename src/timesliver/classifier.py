@@ -261,7 +261,7 @@ class TimeSliverClassifier(SeriesClassifier):
     def _numbers(self, series: PaddedSeries, method: str) -> int:
         """Return how many numbers explaining a case takes at a time."""
         v, L = series.n_channels, series.n_timepoints
-        numbers = sum(size for part in self.network_.parts for size in part.sizes(v, L))
+        numbers: int = sum(self.network_.sizes(v, L))
         if method == "timesliver":  # also holds Q by sign, and the entries of Z
             numbers *= 4
             for encoder, symbolizers in zip(self.encoders_, self.symbolizers_, strict=True):

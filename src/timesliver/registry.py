@@ -90,7 +90,7 @@ def to_description(value: Any) -> Any:
     """
     for registry in _REGISTRIES.values():
         if isinstance(value, registry.base):
-            settings = value.get_params(deep=False)  # type: ignore[attr-defined]
+            settings = value.get_params(deep=False)
             return {
                 registry.kind: registry.name_of(value),
                 "settings": {name: to_description(part) for name, part in settings.items()},

@@ -117,7 +117,7 @@ def explain(
                 classes=classes,
                 method=method,
                 probabilities=probabilities,
-                **{k: None if array is None else array[:, c] for k, array in arrays.items()},  # type: ignore[arg-type]
+                **{k: None if array is None else array[:, c] for k, array in arrays.items()},
             )
             for c in range(targets.shape[1])
         ]
@@ -126,11 +126,12 @@ def explain(
 
 def _widest(network: TimeSliverNetwork, batch: Batch) -> int:
     """Return how many points the longest row of any encoder looks at."""
-    return max(
-        span(encoder.widths) * batch.views[part.view].step  # type: ignore[arg-type,index]
+    widths: list[int] = [
+        span(encoder.widths) * batch.views[part.view].step
         for part in network.parts
-        for encoder in part.encoders  # type: ignore[union-attr]
-    )
+        for encoder in part.encoders
+    ]
+    return max(widths)
 
 
 def _targets(

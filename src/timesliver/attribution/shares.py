@@ -101,6 +101,8 @@ def smooth(share: Tensor, seen: Tensor, width: int) -> Tensor:
 
     def around(x: Tensor) -> Tensor:
         padded = F.pad(x, (width // 2, width // 2)).view(-1, x.shape[-1] + width - 1, 1)
-        return window_sum(padded, (width,)).view(x.shape)
+        sums: Tensor = window_sum(padded, (width,)).view(x.shape)
+        return sums
 
-    return around(share / around(seen).clamp(min=1)) * seen
+    evened: Tensor = around(share / around(seen).clamp(min=1)) * seen
+    return evened

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 
@@ -112,8 +113,8 @@ class Encoder(BaseEstimator, ABC):
         self,
         series: PaddedSeries,
         symbolizers: Sequence[Symbolizer],
-        mean: FloatArray,
-        scale: FloatArray,
+        mean: NDArray[np.float64],
+        scale: NDArray[np.float64],
     ) -> View:
         """Lay series out for the part of the network that this encoder made."""
         seen = self.seen(series)

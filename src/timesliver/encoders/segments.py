@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from copy import copy
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -161,18 +160,16 @@ class Segments(Encoder):
     def check(self) -> None:
         """Raise if a setting makes no sense, before anything long begins."""
         super().check()
-        if not isinstance(self.sizes, Sequence | np.ndarray) or isinstance(self.sizes, str):
-            raise InvalidParameterError(f"sizes must list segment sizes, got {self.sizes!r}")
-        if not 1 <= len(self.sizes) <= _MOST_SIZES:
+        listed = isinstance(self.sizes, list | tuple | np.ndarray)
+        if not listed or not 1 <= len(self.sizes) <= _MOST_SIZES:
             raise InvalidParameterError(
                 f"sizes must list at least one segment size and at most {_MOST_SIZES}, got "
                 f"{self.sizes!r}"
             )
         for m in self.sizes:
-            if isinstance(m, Real) and not isinstance(m, Integral) and m < 1:
-                check_number("each of sizes", m, above=0, below=1)
-            else:
-                check_count("each of sizes", m, 1)
+            check_number("each of sizes", m, above=0)
+            if m >= 1:
+                check_count("each of sizes from 1 on", m, 1)
         if len(set(self.sizes)) < len(self.sizes):
             raise InvalidParameterError(f"sizes={tuple(self.sizes)} repeats a size")
         if len(self.pooling) != 2:
@@ -199,9 +196,10 @@ class Segments(Encoder):
             max(2, math.ceil(length * size - 1e-9)) if size < 1 else int(size)
             for size in self.sizes
         ]
-        return copy(self).set_params(
+        chosen: Self = copy(self).set_params(
             sizes=tuple(dict.fromkeys(points)), pooling=tuple(map(int, self.pooling)), step=step
         )
+        return chosen
 
     def solver(self) -> Descent:
         """Return how the network is trained."""

@@ -64,7 +64,7 @@ def upgrade(
 
 
 def _n_symbols(symbols: JSONDict) -> int:
-    settings = symbols["settings"]
+    settings: dict[str, int] = symbols["settings"]
     if symbols["name"] == "sfa":
-        return int(settings["alphabet_size"]) ** int(settings["word_length"])
-    return int(settings["n_bins"])
+        return int(settings["alphabet_size"] ** settings["word_length"])
+    return settings["n_bins"]

@@ -107,7 +107,7 @@ class Symbols(_ByCase):
                 f"got {codes.min()}..{codes.max()}"
             )
         if codes.shape[1] < v and not separate:
-            observed = observed.any(axis=1, keepdims=True)
+            observed = np.any(observed, axis=1, keepdims=True)
         codes = np.where(observed, codes, NO_SYMBOL).astype(code_dtype(n_symbols))
         order, counts = _sorted_by_symbol(codes, n_symbols)
         return cls(torch.from_numpy(codes), torch.from_numpy(order), torch.from_numpy(counts))
@@ -174,8 +174,12 @@ class Batch(_ByCase):
                 f"values up to {np.abs(series.values).max():.3g} do not fit the network's 32-bit "
                 f"numbers; rescale the series first"
             )
-        parts = (values, np.ascontiguousarray(series.observed), series.lengths)
-        return cls(*map(torch.from_numpy, parts), **more)
+        return cls(
+            torch.from_numpy(values),
+            torch.from_numpy(np.ascontiguousarray(series.observed)),
+            torch.from_numpy(series.lengths),
+            **more,
+        )
 
     def __len__(self) -> int:
         return len(self.lengths)

@@ -55,7 +55,7 @@ def terms(network: Any, batch: Batch) -> Iterator[DenseTerm]:
 
 def logits(network: Any, batch: Batch) -> Tensor:
     """Return the logits, (B, C)."""
-    total = network.bias.expand(len(batch), -1)
+    total: Tensor = network.bias.expand(len(batch), -1)
     for term in terms(network, batch):
         total = total + head(term.weights, term.P)
     return total
@@ -83,7 +83,7 @@ def averages(n_timepoints: int, widths: tuple[int, ...]) -> Tensor:
 
 def encode(encoder: Any, stem: Any, x: Tensor) -> Tensor:
     """Return Q, (B, S, kappa, q), for streams (B, S, U, L)."""
-    h = x.flatten(0, 1)  # (B*S, U, L)
+    h: Tensor = x.flatten(0, 1)  # (B*S, U, L)
     if stem is not None:
         h = (stem.linear.weight @ h) + stem.linear.bias[:, None]
         if stem.positional_encoding:

@@ -126,7 +126,7 @@ class _MomentDots(torch.autograd.Function):
         ctx: Any, Qt: Tensor, W: Tensor, symbols: Symbols, n_streams: int, targets: Tensor
     ) -> Tensor:
         B, J, L = symbols.codes.shape
-        rows = symbols.rows(n_streams).view(B, -1)
+        rows = symbols.rows(n_streams).reshape(B, -1)
         first = (targets - torch.arange(B, device=targets.device)) * (J * symbols.n_rows)
         columns = (rows + first[:, None]).int().flatten()  # of W: (B*S*L*U,)
         starts = torch.arange(
@@ -141,7 +141,7 @@ class _MomentDots(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
         Qt, W, columns = ctx.saved_tensors
         B, J, L = gradient.shape
-        S = ctx.n_streams
+        S, gradient = ctx.n_streams, gradient.contiguous()
         table, weights = Qt.flatten(0, 1), W.flatten(0, 2)
         by_point = gradient.view(B, S, J // S, L).transpose(2, 3).reshape(B * S * L, J // S)
         by_point = by_point.contiguous()

@@ -50,8 +50,8 @@ class Part(nn.Module):
     ) -> None:
         super().__init__()
         self.stem = stem
-        self.encoders = nn.ModuleList(encoders)
-        self.terms = nn.ModuleList(nn.ModuleList(of_encoder) for of_encoder in terms)
+        self.encoders: Any = nn.ModuleList(encoders)
+        self.terms: Any = nn.ModuleList(nn.ModuleList(of_encoder) for of_encoder in terms)
         self.separate = separate
         self.view = view
 
@@ -60,10 +60,10 @@ class Part(nn.Module):
         x = self._streams(view)
         n_streams = view.n_channels if self.separate else 1
         for encoder, terms in zip(self.encoders, self.terms, strict=True):
-            if only is not None and all(term is not only for term in terms):  # type: ignore[attr-defined]
+            if only is not None and all(term is not only for term in terms):
                 continue
-            moments = Moments(encoder(x), view, encoder.widths, n_streams)  # type: ignore[arg-type]
-            for term in terms:  # type: ignore[attr-defined]
+            moments = Moments(encoder(x), view, encoder.widths, n_streams)
+            for term in terms:
                 if only is None or term is only:
                     yield term, moments
 
@@ -74,12 +74,12 @@ class Part(nn.Module):
         """
         points = (n_channels if self.separate else 1) * n_timepoints
         for encoder, terms in zip(self.encoders, self.terms, strict=True):
-            entries = max(term.average.numel() for term in terms)  # type: ignore[attr-defined]
-            yield max(max(encoder.latent_dim, 32) * points, entries // 4)  # type: ignore[type-var,operator]
+            entries = max(term.average.numel() for term in terms)
+            yield max(max(encoder.latent_dim, 32) * points, entries // 4)
 
     def _streams(self, view: View) -> Tensor:
         """Return what each run of an encoder sees: (B*S, L, U)."""
-        longest = max(span(encoder.widths) for encoder in self.encoders)  # type: ignore[arg-type]
+        longest = max(span(encoder.widths) for encoder in self.encoders)
         if longest > view.n_timepoints:
             raise InvalidInputError(
                 f"a segment of {longest} points does not fit series of {view.n_timepoints} "
@@ -95,10 +95,8 @@ class Part(nn.Module):
                         f"network was made for {weights.n_channels} of {weights.n_symbols}"
                     )
         x = view.values
-        if self.separate:
-            x = x.reshape(-1, view.n_timepoints, 1)
-        else:
-            x = x.transpose(1, 2).contiguous()
+        one_by_one = self.separate
+        x = x.reshape(-1, view.n_timepoints, 1) if one_by_one else x.transpose(1, 2).contiguous()
         return x if self.stem is None else self.stem(x)
 
 
@@ -115,7 +113,7 @@ class TimeSliverNetwork(nn.Module):
 
     def __init__(self, parts: Sequence[Part], n_classes: int) -> None:
         super().__init__()
-        self.parts = nn.ModuleList(parts)
+        self.parts: Any = nn.ModuleList(parts)
         self.bias = nn.Parameter(torch.zeros(n_classes))
 
     @property
@@ -131,7 +129,7 @@ class TimeSliverNetwork(nn.Module):
     def each(self, batch: Batch, only: Term | None = None) -> Iterator[tuple[Term, Moments]]:
         """Yield every term, or one, with what its encoder says of the cases."""
         for part in self.parts:
-            yield from part.each(batch.views[part.view], only)  # type: ignore[operator,index]
+            yield from part.each(batch.views[part.view], only)
 
     def forward(self, batch: Batch) -> Tensor:
         """Return the logits, shape (B, C)."""
@@ -139,7 +137,7 @@ class TimeSliverNetwork(nn.Module):
 
     def add_up(self, encoded: Iterable[tuple[Term, Moments]], n_cases: int) -> Tensor:
         """Return the logits from what `each` yields."""
-        logits: Tensor = self.bias.expand(n_cases, -1)
+        logits = self.bias.expand(n_cases, -1)
         for term, moments in encoded:
             logits = logits + term(moments)
         return logits
@@ -151,20 +149,22 @@ class TimeSliverNetwork(nn.Module):
     @torch.no_grad()
     def infer(self, batch: Batch) -> Tensor:
         """Return the logits of any number of cases in bounded memory."""
-        return torch.cat([self(part) for part in batch.split(self.numbers_per_case(batch))])
+        return torch.cat([self(part) for part in self.split(batch)])
 
-    def numbers_per_case(self, batch: Batch, at_once: bool = False) -> int:
-        """Return the size of a case's intermediate arrays, for one term or for all at once."""
-        shape = batch.n_channels, batch.n_timepoints
-        sizes: list[int] = [size for part in self.parts for size in part.sizes(*shape)]  # type: ignore[operator]
-        return sum(sizes) if at_once else max(sizes)
+    def split(self, batch: Batch) -> Iterator[Batch]:
+        """Cut cases into batches of which one term after another fits into bounded memory."""
+        return batch.split(max(self.sizes(batch.n_channels, batch.n_timepoints)))
+
+    def sizes(self, n_channels: int, n_timepoints: int) -> list[int]:
+        """Return how many numbers each encoder makes of a case."""
+        return [size for part in self.parts for size in part.sizes(n_channels, n_timepoints)]
 
     @torch.no_grad()
     def learn_average(self, batch: Batch) -> None:
         """Store the mean features of the training cases, against which shares are measured."""
         for term in self.terms:
             term.average.zero_()
-        for part in batch.split(self.numbers_per_case(batch)):
+        for part in self.split(batch):
             for term, moments in self.each(part):
                 term.average += term.features(moments).sum(0, keepdim=True) / len(batch)
 
@@ -185,5 +185,5 @@ class TimeSliverNetwork(nn.Module):
         with torch.no_grad():
             for one in copies:
                 one.scale(1 / len(networks))
-                together.bias += one.bias
+                together.bias.add_(one.bias)
         return together.to(networks[0].bias.device)

@@ -61,7 +61,7 @@ class Symbolizer(BaseEstimator, ABC):
     @classmethod
     def with_bins(cls, n_bins: int) -> Self:
         """Make a symbolizer with about ``n_bins`` symbols and defaults for the rest."""
-        return cls(n_bins=n_bins)  # type: ignore[call-arg]
+        return cls(n_bins=n_bins)
 
     def fit(self, X: Any) -> Self:
         """Learn what the symbols depend on from training series."""
@@ -84,9 +84,9 @@ class Symbolizer(BaseEstimator, ABC):
                 f"on {self.n_channels_}; shape given: {series.values.shape}"
             )
         codes = self._transform(series)
-        seen = series.observed
+        seen: BoolArray = series.observed
         if codes.shape[1] < series.n_channels:
-            seen = seen.any(axis=1, keepdims=True)
+            seen = np.any(seen, axis=1, keepdims=True)
         return np.where(seen, codes, NO_SYMBOL).astype(code_dtype(self.n_symbols), copy=False)
 
     def fit_transform(self, X: Any) -> CodeArray:

@@ -68,8 +68,8 @@ class SFA(Symbolizer):
         check_count("alphabet_size", self.alphabet_size, 2)
         if self.word_length > self.window:
             raise InvalidParameterError(
-                f"word_length={self.word_length} is more than the {self.window} Fourier numbers of a "
-                f"window of {self.window} points; choose a shorter word or a wider window"
+                f"word_length={self.word_length} is more than the {self.window} Fourier numbers of "
+                f"a window of {self.window} points; choose a shorter word or a wider window"
             )
         if self.n_symbols > _MOST_SYMBOLS:
             raise InvalidParameterError(
@@ -81,7 +81,7 @@ class SFA(Symbolizer):
     @property
     def n_symbols(self) -> int:
         """Number of different words."""
-        return int(self.alphabet_size) ** int(self.word_length)
+        return int(int(self.alphabet_size) ** int(self.word_length))
 
     @classmethod
     def with_bins(cls, n_bins: int) -> Self:

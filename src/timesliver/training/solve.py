@@ -116,7 +116,7 @@ class _Features:
         term, some = self.network.terms[index], self.batch[cases]
         parts = [
             term.features(moments).flatten(1).cpu().numpy()
-            for part in some.split(self.network.numbers_per_case(some))
+            for part in self.network.split(some)
             for _, moments in self.network.each(part, only=term)
         ]
         features: NDArray[np.float32] = np.concatenate(parts)

@@ -1,10 +1,10 @@
 """A penalty that makes silent moments say nothing: the L1 norm of the centred evidence.
 
-The share of point t in the centred logit of class c is ``e_ct = <W_c[s_t] - mean_c W[s_t], Qt[t]>``.
-All shares of a class sum to its centred logit without the bias, whatever the length of the series
-and the number of its channels, and so ``sum_t |e_ct|`` is measured in units of the logit for every
-kind of data: it is at least the logit's own size, and exceeds it by what moments say for and
-against the class and cancels out.
+The share of point t in the centred logit of class c is
+``e_ct = <W_c[s_t] - mean_c W[s_t], Qt[t]>``. All shares of a class sum to its centred logit
+without the bias, whatever the length of the series and the number of its channels, and so
+``sum_t |e_ct|`` is measured in units of the logit for every kind of data: it is at least the
+logit's own size, and exceeds it by what moments say for and against the class and cancels out.
 """
 
 from __future__ import annotations
