@@ -86,40 +86,34 @@ def explain(
     logits = network.add_up(encoded, len(batch))
     if targets is None:
         targets = logits.argmax(1, keepdim=True)
+    K = targets.shape[1]
     explained = logits - logits.mean(1, keepdim=True) if chosen["centred"] else logits
-    more: dict[str, Tensor | None] = {}
+    by_symbol: tuple[Tensor | None, Tensor | None] = None, None
     if method == "additive":
         if chosen["smoothing"] == "auto":
             chosen["smoothing"] = _widest(network, batch)
         positive, negative, base = additive_shares(network, batch, encoded, targets, **chosen)
     else:
-        scores = phi(batch, encoded, targets, **chosen)
-        positive, negative = scores.positive, scores.negative
+        positive, negative, *by_symbol = phi(batch, encoded, targets, **chosen)  # type: ignore[assignment]
         bias = network.bias
         base = (bias - bias.mean() if chosen["centred"] else bias)[targets]
-        more = {
-            "positive_by_symbol": scores.positive_by_symbol,
-            "negative_by_symbol": scores.negative_by_symbol,
-        }
     parts: dict[str, Tensor | None] = {
         "positive_by_channel": positive,
         "negative_by_channel": negative,
         "logit": explained.gather(1, targets),
         "base": base,
         "target": targets,
-        **more,
+        "positive_by_symbol": by_symbol[0],
+        "negative_by_symbol": by_symbol[1],
     }
-    arrays = {k: None if part is None else part.cpu().numpy() for k, part in parts.items()}
-    probabilities = logits.double().softmax(1).cpu().numpy()
+    arrays: dict[str, Any] = {k: p.cpu().numpy() for k, p in parts.items() if p is not None}
+    arrays["probabilities"] = logits.double().softmax(1).cpu().numpy()[:, None].repeat(K, 1)
     return join(
         [
             Attribution(
-                classes=classes,
-                method=method,
-                probabilities=probabilities,
-                **{k: None if array is None else array[:, c] for k, array in arrays.items()},
+                classes=classes, method=method, **{k: part[:, i] for k, part in arrays.items()}
             )
-            for c in range(targets.shape[1])
+            for i in range(K)
         ]
     )
 

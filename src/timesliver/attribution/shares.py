@@ -92,7 +92,7 @@ def _onto_points(shares: Tensor, step: int, batch: Batch) -> Tensor:
     points = shares[..., : -(-L // step)].repeat_interleave(step, dim=-1)[..., :L]
     seen = F.pad(batch.observed.to(shares.dtype), (0, -L % step))
     count = seen.unflatten(-1, (-1, step)).sum(-1).repeat_interleave(step, dim=-1)[..., :L]
-    return points * (seen[..., :L] / count.clamp(min=1))[:, None]
+    return points * (seen[..., :L] / count.clamp(min=1)).unsqueeze(1)
 
 
 def smooth(share: Tensor, seen: Tensor, width: int) -> Tensor:
@@ -101,8 +101,6 @@ def smooth(share: Tensor, seen: Tensor, width: int) -> Tensor:
 
     def around(x: Tensor) -> Tensor:
         padded = F.pad(x, (width // 2, width // 2)).view(-1, x.shape[-1] + width - 1, 1)
-        sums: Tensor = window_sum(padded, (width,)).view(x.shape)
-        return sums
+        return window_sum(padded, (width,)).view(x.shape)
 
-    evened: Tensor = around(share / around(seen).clamp(min=1)) * seen
-    return evened
+    return around(share / around(seen).clamp(min=1)) * seen
