@@ -92,7 +92,8 @@ def _onto_points(shares: Tensor, step: int, batch: Batch) -> Tensor:
     points = shares[..., : -(-L // step)].repeat_interleave(step, dim=-1)[..., :L]
     seen = F.pad(batch.observed.to(shares.dtype), (0, -L % step))
     count = seen.unflatten(-1, (-1, step)).sum(-1).repeat_interleave(step, dim=-1)[..., :L]
-    return points * (seen[..., :L] / count.clamp(min=1)).unsqueeze(1)
+    equal_parts: Tensor = seen[..., :L] / count.clamp(min=1)
+    return points * equal_parts[:, None]
 
 
 def smooth(share: Tensor, seen: Tensor, width: int) -> Tensor:
