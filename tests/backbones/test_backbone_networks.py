@@ -3,6 +3,7 @@ import pytest
 import torch
 from torch import nn
 
+from batches import batch_of
 from timesliver.backbones import (
     CNN,
     CNNNetwork,
@@ -11,7 +12,6 @@ from timesliver.backbones import (
     InceptionTimeNetwork,
     LSTMNetwork,
     ResNetNetwork,
-    SeriesBatch,
     Transformer,
     TransformerNetwork,
 )
@@ -23,7 +23,7 @@ def batch(n_cases=3, n_channels=2, n_timepoints=20, lengths=None):
         n_cases, n_channels, n_timepoints, generator=torch.Generator().manual_seed(0)
     )
     lengths = torch.tensor(lengths or [n_timepoints] * n_cases)
-    return SeriesBatch(values * (torch.arange(n_timepoints) < lengths[:, None, None]), lengths)
+    return batch_of(values * (torch.arange(n_timepoints) < lengths[:, None, None]), lengths)
 
 
 def test_attention_equals_torchs_own_layer():
@@ -105,7 +105,7 @@ def test_relus_and_pools_are_modules_of_their_own():
 def test_color_against_plain_loops():
     network = COLORNetwork(2, 3, n_symbols=3, latent_dim=4, positional_encoding=False).eval()
     codes = torch.tensor([[[1, 2, 3, 3, 0, 1, 0], [2, 2, 1, 3, 1, 0, 0]]])
-    cases = SeriesBatch(codes.float(), torch.tensor([6]))
+    cases = batch_of(codes.float(), torch.tensor([6]))
     D, Q = network.encode(cases)
     expected = torch.zeros(4, 6)
     for k in range(3):  # the case has 6 points, so three segments of 4
@@ -123,7 +123,7 @@ def test_color_against_plain_loops():
 )
 def test_training_does_not_see_the_padding(kind):
     cases = batch(lengths=[20, 12, 3])
-    longer = SeriesBatch(nn.functional.pad(cases.values, (0, 13)), cases.lengths)
+    longer = batch_of(nn.functional.pad(cases.values, (0, 13)), cases.lengths)
     first, second = kind(2, 3).train(), kind(2, 3).train()
     torch.testing.assert_close(first(cases), second(longer), rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(first.eval()(cases), second.eval()(cases), rtol=1e-4, atol=1e-5)

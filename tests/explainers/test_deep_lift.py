@@ -15,7 +15,7 @@ from timesliver.backbones import (
 )
 from timesliver.backbones.layers import seeded
 from timesliver.errors import InvalidInputError, NotApplicableError
-from timesliver.explainers import Model, as_model, create
+from timesliver.explainers import as_model, create
 from timesliver.explainers.rescale import rescaling
 
 settings = pytest.mark.parametrize("setting", ["fair", "paper"])
@@ -233,13 +233,6 @@ def test_recurrent_layers_are_refused(method):
         create(method, LSTMNetwork(2, 3, 4).eval())
     with pytest.raises(NotApplicableError, match="recurrent"):
         create(method, nn.Sequential(nn.GRU(2, 3)).eval())
-
-
-def test_a_model_without_a_network_is_refused():
-    plain = as_model(Smooth().eval())
-    model = Model(None, plain._forward, plain._read, has_gradients=True)
-    with pytest.raises(NotApplicableError, match="integrated_gradients"):
-        create("deep_lift", model)
 
 
 @settings

@@ -3,6 +3,7 @@ import pytest
 import torch
 from torch import nn
 
+from batches import batch_of
 from timesliver.backbones import (
     CNNNetwork,
     COLORNetwork,
@@ -10,12 +11,11 @@ from timesliver.backbones import (
     InceptionTimeNetwork,
     LSTMNetwork,
     ResNetNetwork,
-    SeriesBatch,
     TransformerNetwork,
 )
 from timesliver.backbones.layers import seeded
 from timesliver.errors import InvalidParameterError, NotApplicableError
-from timesliver.explainers import Model, as_model, create
+from timesliver.explainers import create
 from timesliver.explainers.grad_cam import _Sight
 
 settings = pytest.mark.parametrize("setting", ["fair", "paper"])
@@ -103,7 +103,7 @@ def networks():
 @pytest.mark.parametrize(("network", "expected"), list(networks()))
 def test_sight_of_the_backbones(network, expected):
     def features(x):
-        return network.eval().features(SeriesBatch(x, torch.full((len(x),), x.shape[2])))[0]
+        return network.eval().features(batch_of(x, torch.full((len(x),), x.shape[2])))[0]
 
     check_sight(features, expected)
 
@@ -216,7 +216,7 @@ def test_what_a_sight_covers():
     for L in range(20, 120):  # the ends that pools of a backbone leave out do not matter
         x = torch.zeros(1, 2, L, requires_grad=True)
         for network, _ in networks():
-            features, _ = network.eval().features(SeriesBatch(x, torch.tensor([L])))
+            features, _ = network.eval().features(batch_of(x, torch.tensor([L])))
             assert _Sight.of(features, x).covers(L, features.shape[2])
 
 
@@ -245,7 +245,7 @@ def test_deep_networks():
 def test_logits_follow_from_features(network):
     values = torch.from_numpy(series())
     values[1, :, 25:] = 0
-    batch = SeriesBatch(values, torch.tensor([40, 25, 40, 40]))
+    batch = batch_of(values, torch.tensor([40, 25, 40, 40]))
     network.eval()
     with torch.no_grad():
         torch.testing.assert_close(
@@ -294,10 +294,6 @@ def test_the_stem_of_a_transformer_can_be_named():
 def test_models_without_a_layer_over_time():
     with pytest.raises(NotApplicableError, match=r"no nn.Conv1d"):
         create("grad_cam", nn.Sequential(nn.Flatten(), nn.Linear(80, 3)).eval())
-    plain = as_model(Averaging().eval())
-    model = Model(None, plain._forward, plain._read, has_gradients=True)
-    with pytest.raises(NotApplicableError, match="layer"):
-        create("grad_cam", model)
 
 
 def test_layers_that_do_not_serve():

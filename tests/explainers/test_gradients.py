@@ -17,6 +17,7 @@ from timesliver.errors import (
     NotFittedError,
 )
 from timesliver.explainers import as_model, create
+from timesliver.explainers.inputs import case_seed
 from timesliver.explainers.segments import default_window
 from timesliver.metrics import auprc
 
@@ -156,7 +157,7 @@ def test_gradient_shap_is_captums_for_the_same_draws(monkeypatch):
     X, train = (rng.normal(size=(n, 2, 16)).astype(np.float32) for n in (1, 5))
     model = as_model(Smooth().eval())
     explainer = create("gradient_shap", model, setting="paper").fit(train)
-    draw = torch.Generator().manual_seed(model.read(X).seed(0, explainer.seed))
+    draw = torch.Generator().manual_seed(case_seed(model.read(X), 0, explainer.seed))
     starts = torch.randint(5, (5,), generator=draw).numpy()
     places = torch.rand(5, generator=draw).numpy()
     monkeypatch.setattr(np.random, "choice", lambda *_: starts)

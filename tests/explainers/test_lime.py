@@ -3,6 +3,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from timesliver.explainers import create
+from timesliver.explainers.inputs import case_seed
 from timesliver.explainers.surrogate import count_distinct, fit_ridge
 
 
@@ -40,7 +41,7 @@ def test_whole_method_against_its_equations():
 
     explainer = create("lime", logits_of(f), window=1, n_samples=300, random_state=9)
     found = explainer.explain(x[None], target=0)
-    seed = explainer.model.read(x[None]).seed(0, explainer.seed)
+    seed = case_seed(explainer.model.read(x[None]), 0, explainer.seed)
     kept = np.random.default_rng(seed).random((300, 12)) < 0.5
     closeness = np.exp(-((1 - kept.mean(1)) ** 2) / (2 * 0.25**2))
     expected = Ridge(alpha=1.0).fit(kept, f((kept * x)[:, None]), sample_weight=closeness).coef_

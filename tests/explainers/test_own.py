@@ -3,8 +3,9 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from batches import batch_of
 from classifier.conftest import bumps, small
-from timesliver.backbones import CNN, COLOR, COLORNetwork, SeriesBatch
+from timesliver.backbones import CNN, COLOR, COLORNetwork
 from timesliver.errors import InvalidInputError, InvalidParameterError, NotApplicableError
 from timesliver.explainers import create
 from timesliver.explainers.own import ColorImportance
@@ -164,8 +165,9 @@ def test_color_segments_of_the_padding_are_zero():
     network = COLORNetwork(1, 2, n_symbols=3, latent_dim=4).eval()
     values = torch.randint(1, 4, (2, 1, 12), generator=torch.Generator().manual_seed(0)).float()
     values[1, :, 7:] = 0
-    batch = SeriesBatch(values, torch.tensor([12, 7]))
-    found = ColorImportance(network)._segment_scores(network, batch, torch.tensor([0, 1]))
+    batch = batch_of(values, torch.tensor([12, 7]))
+    found, n_segments = ColorImportance(network)._window_scores(batch, torch.tensor([0, 1]))
+    assert n_segments.tolist() == [9, 4]
     assert found.shape == (2, 1, 9)
     assert (found >= 0).all()
     assert found[0, 0, 4:].any()
@@ -186,7 +188,7 @@ def test_color_of_a_case_alone_and_among_longer_ones():
 def test_color_in_parts(data, monkeypatch):
     model, X = color(data), data[0]
     whole = create("color", model).explain(X).positive
-    monkeypatch.setattr("timesliver.explainers.own._NUMBERS", 1)
+    monkeypatch.setattr("timesliver.explainers.windows._NUMBERS", 1)
     np.testing.assert_allclose(create("color", model).explain(X).positive, whole, atol=1e-5)
 
 

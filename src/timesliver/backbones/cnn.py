@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from timesliver.backbones.base import BackboneClassifier, BackboneNetwork, SeriesBatch
+from timesliver.backbones.base import BackboneClassifier, BackboneNetwork
 from timesliver.backbones.layers import Convolution, check_widths, inside, mlp, seeded
 from timesliver.errors import check_count
+from timesliver.network.batch import Batch
 
 __all__ = ["CNN", "CNNNetwork"]
 
@@ -48,7 +49,7 @@ class CNNNetwork(BackboneNetwork):
             )
             self.head = mlp(widths[-1], check_widths("head", head, 0), n_classes)
 
-    def features(self, batch: SeriesBatch) -> tuple[Tensor, Tensor]:
+    def features(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the last features, (B, width, T), and how many of T belong to each case."""
         x, lengths = batch.values, batch.lengths
         for layer, convolution in enumerate(self.convolutions):

@@ -12,15 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from timesliver.backbones.base import BackboneClassifier, BackboneNetwork, SeriesBatch
+from timesliver.backbones.base import BackboneClassifier, BackboneNetwork
 from timesliver.backbones.layers import check_widths, inside, mlp, seeded
 from timesliver.errors import InvalidParameterError, check_choice, check_count
+from timesliver.network.batch import Batch
 from timesliver.network.segments import sinusoid
 from timesliver.series import PaddedSeries
 from timesliver.symbols import create, from_state
@@ -65,7 +65,7 @@ class COLORNetwork(BackboneNetwork):
             )
         self.mode, self.n_channels, self.n_symbols = mode, n_channels, n_symbols
         self.positional_encoding = positional_encoding
-        self.span = 1 + sum(size - 1 for size in self.kernel_sizes)
+        self.span, self.stride = 1 + sum(size - 1 for size in self.kernel_sizes), 1
         self.n_rows = n_rows = n_channels if mode == "raw" else n_channels * n_symbols
         if row_norm and n_rows == 1:
             raise InvalidParameterError(
@@ -85,7 +85,7 @@ class COLORNetwork(BackboneNetwork):
             self.row_norm = nn.LayerNorm(n_rows) if row_norm else nn.Identity()
             self.head = mlp(n_rows * latent_dim, check_widths("head", head, 0), n_classes)
 
-    def encode(self, batch: SeriesBatch) -> tuple[Tensor, Tensor]:
+    def encode(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return D, shape (B, kappa, A), and Q, (B, kappa, q); D is 0 past the end of a case."""
         self._check(batch)
         rows = self._rows(batch.values)
@@ -116,12 +116,12 @@ class COLORNetwork(BackboneNetwork):
         logits: Tensor = self.head(P.flatten(1))
         return logits
 
-    def forward(self, batch: SeriesBatch) -> Tensor:
+    def forward(self, batch: Batch) -> Tensor:
         """Return the logits, shape (B, C)."""
         D, Q = self.encode(batch)
         return self.classify(D.transpose(1, 2) @ Q)
 
-    def features(self, batch: SeriesBatch) -> tuple[Tensor, Tensor]:
+    def features(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return Q, shape (B, q, kappa), and how many segments belong to each case."""
         return self.encode(batch)[1].transpose(1, 2), self.n_segments(batch.lengths)
 
@@ -191,9 +191,7 @@ class COLOR(BackboneClassifier):
     def _batch(self, series: PaddedSeries) -> Any:
         if self.mode == "raw":
             return super()._batch(series)
-        codes = self.symbolizer_.transform(series).astype(np.float32)
-        codes *= series.observed
-        return SeriesBatch(torch.from_numpy(codes), torch.from_numpy(series.lengths))
+        return Batch.of(self.symbolizer_.transform(series) * series.observed, series)
 
     def _state(self) -> tuple[dict[str, NDArray[Any]], JSONDict]:
         scales, _ = super()._state()

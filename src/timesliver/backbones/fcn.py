@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from timesliver.backbones.base import BackboneClassifier, BackboneNetwork, SeriesBatch
+from timesliver.backbones.base import BackboneClassifier, BackboneNetwork
 from timesliver.backbones.layers import Convolution, check_widths, inside, seeded
 from timesliver.errors import InvalidParameterError
+from timesliver.network.batch import Batch
 
 __all__ = ["FCN", "FCNNetwork"]
 
@@ -44,7 +45,7 @@ class FCNNetwork(BackboneNetwork):
             )
             self.head = nn.Linear(widths[-1], n_classes)
 
-    def features(self, batch: SeriesBatch) -> tuple[Tensor, Tensor]:
+    def features(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the last features, (B, width, T), and how many of T belong to each case."""
         x = batch.values
         within = inside(batch.lengths, x.shape[2])

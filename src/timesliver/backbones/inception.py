@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from timesliver.backbones.base import BackboneClassifier, BackboneNetwork, SeriesBatch
+from timesliver.backbones.base import BackboneClassifier, BackboneNetwork
 from timesliver.backbones.layers import BatchNorm, Convolution, check_widths, inside, seeded
 from timesliver.errors import check_count
+from timesliver.network.batch import Batch
 
 __all__ = ["InceptionTime", "InceptionTimeNetwork"]
 
@@ -75,7 +76,7 @@ class InceptionTimeNetwork(BackboneNetwork):
             self.relus = nn.ModuleList(nn.ReLU() for _ in self.shortcuts)
             self.head = nn.Linear(total, n_classes)
 
-    def features(self, batch: SeriesBatch) -> tuple[Tensor, Tensor]:
+    def features(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the last features, (B, width, T), and how many of T belong to each case."""
         x = start = batch.values
         within = inside(batch.lengths, x.shape[2])

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from timesliver.backbones.base import BackboneClassifier, BackboneNetwork, SeriesBatch
+from timesliver.backbones.base import BackboneClassifier, BackboneNetwork
 from timesliver.backbones.layers import inside, seeded
 from timesliver.errors import check_count
+from timesliver.network.batch import Batch
 
 __all__ = ["LSTM", "LSTMNetwork"]
 
@@ -41,17 +42,17 @@ class LSTMNetwork(BackboneNetwork):
             self.lstm = nn.LSTM(n_channels, width, n_layers, batch_first=True)
             self.head = nn.Linear(width, n_classes)
 
-    def features(self, batch: SeriesBatch) -> tuple[Tensor, Tensor]:
+    def features(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the last features, (B, width, T), and how many of T belong to each case."""
         means, lengths = self._means(batch)
         states, _ = self.lstm(means.transpose(1, 2))  # (B, T, width)
         return states.transpose(1, 2), lengths
 
-    def _means(self, batch: SeriesBatch) -> tuple[Tensor, Tensor]:
+    def _means(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the means of `step` points each, (B, v, T), and how many belong to each case."""
         if self.step == 1:
             return batch.values, batch.lengths
-        missing = -batch.values.shape[2] % self.step
+        missing = -batch.n_timepoints % self.step
         values = nn.functional.pad(batch.values, (0, missing)).unflatten(2, (-1, self.step))
         within = inside(batch.lengths, values.shape[2] * self.step)
         counts = within.unflatten(2, (-1, self.step)).sum(3).clamp(min=1)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from timesliver.backbones.base import BackboneClassifier, BackboneNetwork, SeriesBatch
+from timesliver.backbones.base import BackboneClassifier, BackboneNetwork
 from timesliver.backbones.layers import Convolution, check_widths, inside, seeded
+from timesliver.network.batch import Batch
 
 __all__ = ["ResNet", "ResNetNetwork"]
 
@@ -60,7 +61,7 @@ class ResNetNetwork(BackboneNetwork):
             )
             self.head = nn.Linear(widths[-1], n_classes)
 
-    def features(self, batch: SeriesBatch) -> tuple[Tensor, Tensor]:
+    def features(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the last features, (B, width, T), and how many of T belong to each case."""
         x = batch.values
         within = inside(batch.lengths, x.shape[2])

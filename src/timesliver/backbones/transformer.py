@@ -13,9 +13,10 @@ from typing import Literal, overload
 import torch
 from torch import Tensor, nn
 
-from timesliver.backbones.base import BackboneClassifier, BackboneNetwork, SeriesBatch
+from timesliver.backbones.base import BackboneClassifier, BackboneNetwork
 from timesliver.backbones.layers import check_widths, inside, mlp, seeded
 from timesliver.errors import InvalidParameterError, check_count
+from timesliver.network.batch import Batch
 from timesliver.network.segments import sinusoid
 
 __all__ = ["Attention", "EncoderLayer", "Transformer", "TransformerNetwork"]
@@ -120,13 +121,13 @@ class TransformerNetwork(BackboneNetwork):
             self.norm = nn.LayerNorm(dim) if final_norm else nn.Identity()
             self.head = mlp(dim, check_widths("head", head, 0), n_classes)
 
-    def features(self, batch: SeriesBatch) -> tuple[Tensor, Tensor]:
+    def features(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the last features, (B, width, T), and how many of T belong to each case."""
         tokens, n_tokens, _ = self._encode(batch)
         return tokens, n_tokens
 
-    def _encode(self, batch: SeriesBatch) -> tuple[Tensor, Tensor, list[Tensor]]:
-        missing = max(0, self.span - batch.values.shape[2])
+    def _encode(self, batch: Batch) -> tuple[Tensor, Tensor, list[Tensor]]:
+        missing = max(0, self.span - batch.n_timepoints)
         x = self.stem(nn.functional.pad(batch.values, (0, missing)))  # (B, d, T)
         lengths = self.n_tokens(batch.lengths)
         within = inside(lengths, x.shape[2])
@@ -139,13 +140,13 @@ class TransformerNetwork(BackboneNetwork):
         return self.norm(x).transpose(1, 2), lengths, weights
 
     @overload
-    def forward(self, batch: SeriesBatch) -> Tensor: ...
+    def forward(self, batch: Batch) -> Tensor: ...
     @overload
     def forward(
-        self, batch: SeriesBatch, return_attention: Literal[True]
+        self, batch: Batch, return_attention: Literal[True]
     ) -> tuple[Tensor, list[Tensor]]: ...
     def forward(
-        self, batch: SeriesBatch, return_attention: bool = False
+        self, batch: Batch, return_attention: bool = False
     ) -> Tensor | tuple[Tensor, list[Tensor]]:
         """Return the logits and, if asked, each layer's attention weights (B, heads, T, T).
 

@@ -5,14 +5,13 @@ kind of method; `base` is what they share, `model` how they ask any classifier.
 """
 
 from timesliver.explainers.base import AnyExplainer, Case, Explainer, Scores
-from timesliver.explainers.model import Inputs, Model, as_model
+from timesliver.explainers.model import Model, as_model
 from timesliver.explainers.registry import create, find, names
 
 __all__ = [
     "AnyExplainer",
     "Case",
     "Explainer",
-    "Inputs",
     "Model",
     "Scores",
     "as_model",

@@ -13,8 +13,8 @@ from torch.nn import functional as F
 
 from timesliver.errors import InvalidParameterError, check_choice
 from timesliver.explainers.base import Explainer
-from timesliver.explainers.model import Inputs
 from timesliver.explainers.segments import default_window
+from timesliver.network.batch import Batch
 
 __all__ = ["AgainstBaselines", "AgainstTraining", "Comparing"]
 
@@ -31,7 +31,7 @@ class Comparing(Explainer):
     needs_gradients: ClassVar[bool] = True
 
     @abstractmethod
-    def _references(self, inputs: Inputs, seed: int) -> tuple[Tensor, Tensor]:
+    def _references(self, inputs: Batch, seed: int) -> tuple[Tensor, Tensor]:
         """Return what one case is compared with, (n, v, L), and weights (n,) that sum to 1."""
 
 
@@ -65,11 +65,11 @@ class AgainstBaselines(Comparing):
         self._mean: Tensor | None = None
         super().__init__(model, **shared)
 
-    def _fit(self, inputs: Inputs, y: Any) -> None:  # noqa: ARG002
+    def _fit(self, inputs: Batch, y: Any) -> None:  # noqa: ARG002
         seen = inputs.observed.sum(0).clamp(min=1)
         self._mean = (inputs.values * inputs.observed).sum(0) / seen  # (v, L)
 
-    def _references(self, inputs: Inputs, seed: int) -> tuple[Tensor, Tensor]:
+    def _references(self, inputs: Batch, seed: int) -> tuple[Tensor, Tensor]:
         zero = torch.zeros_like(inputs.values)
         found: dict[str, Tensor] = {}
         for kind in self.baselines if self.setting == "fair" else ("zero",):
@@ -101,7 +101,7 @@ class AgainstTraining(Comparing):
         self._rows: Tensor | None = None
         self._spread: Tensor | None = None
 
-    def _fit(self, inputs: Inputs, y: Any) -> None:
+    def _fit(self, inputs: Batch, y: Any) -> None:
         labels = self.model.infer(inputs).argmax(1).cpu().numpy() if y is None else y
         rows = _balanced(labels, _ROWS[self.setting], self.seed)
         self._rows = inputs.values[torch.from_numpy(rows)]
@@ -110,32 +110,32 @@ class AgainstTraining(Comparing):
         apart = (inputs.values - mean[:, None]) * inputs.observed
         self._spread = (apart.square().sum((0, 2)) / seen).sqrt()  # (v,)
 
-    def _references(self, inputs: Inputs, seed: int) -> tuple[Tensor, Tensor]:  # noqa: ARG002
+    def _references(self, inputs: Batch, seed: int) -> tuple[Tensor, Tensor]:  # noqa: ARG002
         rows = torch.zeros_like(inputs.values) if self._rows is None else self._rows
         return _like(rows, inputs), torch.full((len(rows),), 1 / len(rows)).to(rows)
 
-    def _noise(self, n: int, share: float, inputs: Inputs, seed: int) -> Tensor:
+    def _noise(self, n: int, share: float, inputs: Batch, seed: int) -> Tensor:
         """Return n draws, (n, v, L), of that share of the deviation of each channel."""
         assert self._spread is not None
         return _like(_normal((n,), inputs, seed), inputs) * (share * self._spread[:, None])
 
 
-def _like(series: Tensor, inputs: Inputs) -> Tensor:
+def _like(series: Tensor, inputs: Batch) -> Tensor:
     """Return series (n, v, any length) as long as one case, 0 where that was not observed."""
-    return F.pad(series, (0, inputs.values.shape[2] - series.shape[2])) * inputs.observed
+    return F.pad(series, (0, inputs.n_timepoints - series.shape[2])) * inputs.observed
 
 
-def _normal(shape: tuple[int, ...], inputs: Inputs, seed: int) -> Tensor:
+def _normal(shape: tuple[int, ...], inputs: Batch, seed: int) -> Tensor:
     """Return draws for one case; how far it was padded does not change them."""
     generator = torch.Generator().manual_seed(seed)
-    shape = (*shape, inputs.values.shape[1], int(inputs.lengths))
+    shape = (*shape, inputs.n_channels, int(inputs.lengths))
     return torch.randn(shape, generator=generator).to(inputs.values)
 
 
-def _blurred(inputs: Inputs) -> Tensor:
+def _blurred(inputs: Batch) -> Tensor:
     """Return one case, (1, v, L), smoothed over the points that were observed."""
     width = default_window(int(inputs.lengths))
-    reach = min(_REACH * width, inputs.values.shape[2] - 1)
+    reach = min(_REACH * width, inputs.n_timepoints - 1)
     away = torch.arange(-reach, reach + 1).to(inputs.values)
     kernel = torch.exp(-away.square() / (2 * width**2))[None, None]
     seen = inputs.observed.to(inputs.values)

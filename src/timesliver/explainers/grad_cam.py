@@ -17,7 +17,7 @@ from timesliver.backbones import (
 )
 from timesliver.errors import InvalidParameterError, NotApplicableError
 from timesliver.explainers.base import Case, Explainer, Scores
-from timesliver.explainers.model import Inputs
+from timesliver.network.batch import Batch
 
 __all__ = ["GradCAM"]
 
@@ -56,7 +56,7 @@ class GradCAM(Explainer):
 
     def _check_model(self) -> None:
         super()._check_model()
-        network = self.model.network_for(self.name)
+        network = self.model.network
         if self.layer is not None:
             if not any(self.layer is module for module in network.modules()):
                 raise InvalidParameterError(
@@ -78,20 +78,20 @@ class GradCAM(Explainer):
                 )
             self.layer = found[-1]
 
-    def _scores(self, inputs: Inputs, cases: list[Case]) -> Scores:
+    def _scores(self, inputs: Batch, cases: list[Case]) -> Scores:
         targets = torch.tensor([case.target for case in cases], device=inputs.lengths.device)
         scores = torch.zeros_like(inputs.values[:, 0])
         for length in inputs.lengths.unique().tolist():  # without padding, maps need no mask
             L = min(max(length, 2), inputs.values.shape[2])
             members = (inputs.lengths == length).nonzero()[:, 0]
             for part in members.split(self.batch_size):
-                cut = Inputs(
+                cut = Batch(
                     inputs.values[part, :, :L], inputs.observed[part, :, :L], inputs.lengths[part]
                 )
                 scores[part, :L] = self._map(cut, targets[part])
         return Scores(scores)
 
-    def _map(self, inputs: Inputs, targets: Tensor) -> Tensor:
+    def _map(self, inputs: Batch, targets: Tensor) -> Tensor:
         """Return the map of cases of one length, (B, L)."""
         values = inputs.values.detach().clone().requires_grad_()
         features, logits = self._ask(inputs, values)
@@ -115,13 +115,11 @@ class GradCAM(Explainer):
         after = (before + 1).clamp(max=T - 1)
         return torch.lerp(found[:, before], found[:, after], place - before)
 
-    def _ask(self, inputs: Inputs, values: Tensor) -> tuple[Tensor, Tensor]:
+    def _ask(self, inputs: Batch, values: Tensor) -> tuple[Tensor, Tensor]:
         """Return the features, (B, width, T), and the logits that follow from them, (B, C)."""
         network = self.model.network
         if self.layer is None:
-            assert isinstance(network, BackboneNetwork)
-            batch = self.model.batch(replace(inputs, values=values))
-            features, lengths = network.features(batch)
+            features, lengths = network.features(replace(inputs, values=values))
             self.model.n_rows += len(values)
             return features, network.from_features(features, lengths)
         outputs: list[Any] = []

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from timesliver.explainers.base import Case
-from timesliver.explainers.model import Inputs
 from timesliver.explainers.surrogate import SurrogateExplainer, count_distinct
+from timesliver.network.batch import Batch
 from timesliver.typing import BoolArray, FloatArray
 
 __all__ = ["KernelSHAP", "draw_coalitions", "fit_shapley"]
@@ -35,13 +35,13 @@ class KernelSHAP(SurrogateExplainer):
 
         return KernelShap
 
-    def _by_captum(self, one: Inputs, case: Case) -> tuple[FloatArray, float]:
-        if one.values.shape[1] * int(one.lengths[0]) == 1:  # captum has no set to draw
+    def _by_captum(self, one: Batch, case: Case) -> tuple[FloatArray, float]:
+        if one.n_channels * int(one.lengths[0]) == 1:  # captum has no set to draw
             return self._by_segments(one, case)
         scores, _ = super()._by_captum(one, case)
         return scores, self._ends(one, case, [False])[0]
 
-    def _by_segments(self, one: Inputs, case: Case) -> tuple[FloatArray, float]:
+    def _by_segments(self, one: Batch, case: Case) -> tuple[FloatArray, float]:
         rng = np.random.default_rng(case.seed)
         empty, full = self._ends(one, case, [False, True])
         segmentations = self._segmentations(one)
@@ -54,7 +54,7 @@ class KernelSHAP(SurrogateExplainer):
             scores.append((values / np.bincount(parts.ravel()))[parts])
         return np.mean(scores, axis=0), empty
 
-    def _ends(self, one: Inputs, case: Case, kept: list[bool]) -> list[float]:
+    def _ends(self, one: Batch, case: Case, kept: list[bool]) -> list[float]:
         """Return the logits of the whole series (True) and of the series set to 0 (False)."""
         whole = np.zeros((1, int(one.lengths[0])), dtype=np.int64)
         ends: list[float] = self._ask(one, case, whole, np.array(kept)[:, None]).tolist()

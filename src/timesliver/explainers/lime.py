@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from timesliver.explainers.base import Case
-from timesliver.explainers.model import Inputs
 from timesliver.explainers.surrogate import SurrogateExplainer, count_distinct, fit_ridge
+from timesliver.network.batch import Batch
 from timesliver.typing import FloatArray
 
 __all__ = ["LIME"]
@@ -33,7 +33,7 @@ class LIME(SurrogateExplainer):
 
         return Lime
 
-    def _by_segments(self, one: Inputs, case: Case) -> tuple[FloatArray, float]:
+    def _by_segments(self, one: Batch, case: Case) -> tuple[FloatArray, float]:
         rng = np.random.default_rng(case.seed)
         segmentations = self._segmentations(one)
         n = self._samples_per_grid(segmentations)

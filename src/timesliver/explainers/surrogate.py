@@ -20,8 +20,9 @@ from timesliver.errors import (
     check_count,
 )
 from timesliver.explainers.base import Case, Explainer, Scores
-from timesliver.explainers.model import Inputs
+from timesliver.explainers.inputs import repeated
 from timesliver.explainers.segments import default_window, segment_grids
+from timesliver.network.batch import Batch
 from timesliver.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["SurrogateExplainer", "count_distinct", "fit_ridge"]
@@ -86,12 +87,12 @@ class SurrogateExplainer(Explainer):
         """Return captum's class."""
 
     @abstractmethod
-    def _by_segments(self, one: Inputs, case: Case) -> tuple[FloatArray, float]:
+    def _by_segments(self, one: Batch, case: Case) -> tuple[FloatArray, float]:
         """Return the scores of one case, (v, n) or (1, n) for all channels, and its bias."""
 
     # --- what they share -----------------------------------------------------------------------
 
-    def _scores(self, inputs: Inputs, cases: list[Case]) -> Scores:
+    def _scores(self, inputs: Batch, cases: list[Case]) -> Scores:
         v, L = inputs.values.shape[1:]
         if self.per_channel and v > _MOST_CHANNELS:
             raise NotApplicableError(
@@ -107,9 +108,9 @@ class SurrogateExplainer(Explainer):
         found_scores = torch.from_numpy(scores if self.has_channels else scores[:, 0])
         return Scores(found_scores, torch.from_numpy(bias.astype(np.float32)))
 
-    def _by_captum(self, one: Inputs, case: Case) -> tuple[FloatArray, float]:
+    def _by_captum(self, one: Batch, case: Case) -> tuple[FloatArray, float]:
         length = int(one.lengths[0])
-        padding = (0, one.values.shape[2] - length)
+        padding = (0, one.n_timepoints - length)
 
         def logit(values: Tensor) -> Tensor:
             return self.model.infer(one, F.pad(values, padding))[:, case.target]
@@ -124,24 +125,24 @@ class SurrogateExplainer(Explainer):
             scores: Tensor = method.attribute(one.values[:, :, :length], n_samples=self.n_samples)
         return scores[0].double().cpu().numpy(), 0.0
 
-    def _segmentations(self, one: Inputs) -> list[IntArray]:
+    def _segmentations(self, one: Batch) -> list[IntArray]:
         """Return for each grid the number of the part that a point is in, (v, n) or (1, n)."""
         length = int(one.lengths[0])
         grids = segment_grids(length, self.window or default_window(length))
-        n_copies = one.values.shape[1] if self.per_channel else 1
+        n_copies = one.n_channels if self.per_channel else 1
         return [grid + np.arange(n_copies)[:, None] * (grid[-1] + 1) for grid in grids]
 
     def _samples_per_grid(self, segmentations: list[IntArray]) -> int:
         return self.n_samples * len(segmentations[0]) // len(segmentations)
 
-    def _ask(self, one: Inputs, case: Case, parts: IntArray, kept: BoolArray) -> FloatArray:
+    def _ask(self, one: Batch, case: Case, parts: IntArray, kept: BoolArray) -> FloatArray:
         """Return the logit of a case, (n,), for each way to keep some parts of it, (n, K)."""
-        width = one.values.shape[2]
+        width = one.n_timepoints
         parts = np.pad(parts, ((0, 0), (0, width - parts.shape[1])))
         logits = []
         for start in range(0, len(kept), self.batch_size):
             mask = torch.from_numpy(kept[start : start + self.batch_size][:, parts])
-            rows = one.repeated(len(mask))
+            rows = repeated(one, len(mask))
             values = rows.values * mask.to(rows.values)  # (B, v, L)
             logits.append(self.model.infer(rows, values)[:, case.target])
         return torch.cat(logits).double().cpu().numpy() if logits else np.zeros(0)

@@ -13,9 +13,10 @@ from torch import Tensor, nn
 
 from timesliver.backbones.layers import seeded
 from timesliver.errors import TrainingError
-from timesliver.explainers.model import Inputs, Model
+from timesliver.explainers.model import Model
 from timesliver.explainers.timex.losses import total_loss
 from timesliver.explainers.timex.networks import TimeXNetwork
+from timesliver.network.batch import Batch
 from timesliver.training import Record, progress
 from timesliver.typing import IntArray
 
@@ -114,8 +115,8 @@ def split(classes: ArrayLike, schedule: Schedule, seed: int) -> tuple[IntArray, 
 def train(
     network: TimeXNetwork,
     model: Model,
-    cases: Inputs,
-    validation: Inputs,
+    cases: Batch,
+    validation: Batch,
     schedule: Schedule,
     connect: str,
     seed: int,
@@ -166,7 +167,7 @@ def train(
 def _pass(
     network: TimeXNetwork,
     model: Model,
-    cases: Inputs,
+    cases: Batch,
     original: Tensor,
     optimizer: torch.optim.Optimizer,
     connect: str,
@@ -194,7 +195,7 @@ def _pass(
 
 
 @torch.no_grad()
-def check(network: TimeXNetwork, model: Model, cases: Inputs, connect: str, seed: int) -> Check:
+def check(network: TimeXNetwork, model: Model, cases: Batch, connect: str, seed: int) -> Check:
     """Measure the networks in evaluation mode, under the noise of a seed."""
     network.eval()
     sums = np.zeros(3)
