@@ -21,7 +21,7 @@ RAW = {"mode": "raw", "latent_dim": 4, "row_norm": True}
     ],
 )
 def test_parameter_counts_of_the_paper(n_channels, n_classes, sizes, expected):
-    network = COLORNetwork(n_channels, n_classes, **RAW, **sizes)
+    network = COLORNetwork(COLOR(**RAW, **sizes), n_channels, n_classes)
     assert sum(weight.numel() for weight in network.parameters()) == expected
 
 
@@ -33,7 +33,9 @@ def test_the_estimator_has_the_same_network():
 
 def test_raw_against_plain_loops():
     network = COLORNetwork(
-        3, 2, latent_dim=4, mode="raw", row_norm=True, projection=True, positional_encoding=False
+        COLOR(latent_dim=4, mode="raw", row_norm=True, projection=True, positional_encoding=False),
+        3,
+        2,
     ).eval()
     x = torch.randn(1, 3, 9, generator=torch.Generator().manual_seed(0))
     x[:, :, 7:] = 0
@@ -91,7 +93,7 @@ def test_impossible_settings():
 
 
 def test_the_lstm_reads_means():
-    network = LSTMNetwork(2, 3, width=5, step=4).eval()
+    network = LSTMNetwork(LSTM(width=5, step=4), 2, 3).eval()
     x = torch.randn(2, 2, 10, generator=torch.Generator().manual_seed(0))
     x[1, :, 5:] = 0
     found = network(batch_of(x, torch.tensor([10, 5])))

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from batches import batch_of
-from timesliver.backbones import TransformerNetwork
+from timesliver.backbones import Transformer, TransformerNetwork
 from timesliver.backbones.layers import seeded
 from timesliver.errors import InvalidParameterError, NotApplicableError
 from timesliver.explainers import as_model, create
@@ -13,8 +13,14 @@ from timesliver.explainers.windows import mean_of_covering
 
 
 def network(n_layers=2, kernels=(3, 2), strides=(2, 1), **sizes):
-    settings = {"n_heads": 2, "ff_width": 8, "head": (5,), "seed": 3} | sizes
-    made = TransformerNetwork(2, 3, (6, 8), kernels, strides, n_layers=n_layers, **settings).eval()
+    settings = Transformer(
+        stem_widths=(6, 8),
+        stem_kernels=kernels,
+        stem_strides=strides,
+        n_layers=n_layers,
+        **{"n_heads": 2, "ff_width": 8, "head": (5,)} | sizes,
+    )
+    made = TransformerNetwork(settings, 2, 3, seed=3).eval()
     with torch.no_grad(), seeded(1):  # sharper than the initial weights, so that heads differ
         for layer in made.layers:
             layer.attention.project.weight.mul_(4)

@@ -4,14 +4,20 @@ import torch
 from torch import nn
 
 from batches import batch_of
+from explainers.small import small_transformer
 from timesliver.backbones import (
+    CNN,
+    COLOR,
+    FCN,
+    LSTM,
     CNNNetwork,
     COLORNetwork,
     FCNNetwork,
+    InceptionTime,
     InceptionTimeNetwork,
     LSTMNetwork,
+    ResNet,
     ResNetNetwork,
-    TransformerNetwork,
 )
 from timesliver.backbones.layers import seeded
 from timesliver.errors import InvalidParameterError, NotApplicableError
@@ -74,7 +80,10 @@ def test_papers_setting_is_captums():
 
 @settings
 def test_of_a_backbone_the_last_features_are_taken(setting):
-    network, X = CNNNetwork(2, 3, (6, 5), 2, 1, (4,)).eval(), series()
+    network, X = (
+        CNNNetwork(CNN(widths=(6, 5), kernel_size=2, pooled_layers=1, head=(4,)), 2, 3).eval(),
+        series(),
+    )
     by_features = create("grad_cam", network, setting=setting).explain(X)
     layer = network.convolutions[-1]
     by_layer = create("grad_cam", network, setting=setting, layer=layer).explain(X)
@@ -134,12 +143,12 @@ def test_the_map_is_where_the_series_are_whatever_the_number_of_positions(betwee
 @pytest.mark.parametrize(
     "network",
     [
-        CNNNetwork(2, 3, (4, 4, 4, 4), 2, 2),
-        FCNNetwork(2, 3, (4, 4, 4)),
-        ResNetNetwork(2, 3, (4, 4), (8, 5)),
-        InceptionTimeNetwork(2, 3, 3, (10, 5), 3),
-        LSTMNetwork(2, 3, 4),
-        TransformerNetwork(2, 3, (8,), (3,), (1,), 2, 16, head=()),
+        CNNNetwork(CNN(widths=(4, 4, 4, 4), kernel_size=2, pooled_layers=2), 2, 3),
+        FCNNetwork(FCN(widths=(4, 4, 4)), 2, 3),
+        ResNetNetwork(ResNet(widths=(4, 4), kernel_sizes=(8, 5)), 2, 3),
+        InceptionTimeNetwork(InceptionTime(width=3, kernel_sizes=(10, 5), depth=3), 2, 3),
+        LSTMNetwork(LSTM(width=4), 2, 3),
+        small_transformer(),
     ],
 )
 def test_logits_follow_from_features(network):
@@ -155,7 +164,7 @@ def test_logits_follow_from_features(network):
 
 @settings
 def test_a_layer_inside_and_cases_of_other_lengths(setting):
-    network = CNNNetwork(2, 3, (6, 5), 2, 1, (4,)).eval()
+    network = CNNNetwork(CNN(widths=(6, 5), kernel_size=2, pooled_layers=1, head=(4,)), 2, 3).eval()
     cases = [series(1, n, n)[0] for n in (40, 23, 9, 23)]
     explainer = create("grad_cam", network, setting=setting, layer=network.pools[0])
     together = explainer.explain(cases)
@@ -165,7 +174,7 @@ def test_a_layer_inside_and_cases_of_other_lengths(setting):
 
 
 def test_series_of_one_point():
-    a = create("grad_cam", FCNNetwork(2, 3, (4, 4, 4)).eval()).explain(series(3, 1))
+    a = create("grad_cam", FCNNetwork(FCN(widths=(4, 4, 4)), 2, 3).eval()).explain(series(3, 1))
     assert a.net.shape == (3, 1)
 
 
@@ -175,9 +184,9 @@ def test_series_of_one_point():
 @pytest.mark.parametrize(
     "network",
     [
-        LSTMNetwork(2, 3, 4),
-        TransformerNetwork(2, 3, (8,), (3,), (1,), 2, 16, head=()),
-        COLORNetwork(2, 3, mode="raw"),
+        LSTMNetwork(LSTM(width=4), 2, 3),
+        small_transformer(),
+        COLORNetwork(COLOR(mode="raw"), 2, 3),
     ],
 )
 def test_features_must_be_those_of_convolutions(network):
@@ -186,7 +195,7 @@ def test_features_must_be_those_of_convolutions(network):
 
 
 def test_the_stem_of_a_transformer_can_be_named():
-    network = TransformerNetwork(2, 3, (8,), (3,), (1,), 2, 16, head=()).eval()
+    network = small_transformer()
     a = create("grad_cam", network, layer=network.stem[-1]).explain(series())
     assert np.abs(a.net).max() > 0
 

@@ -96,14 +96,14 @@ def test_color_in_raw_mode_has_gradients(data):
 
 def test_networks_without_their_estimator(data):
     X = data[0].astype(np.float32)
-    network = CNNNetwork(2, 3, (4, 4)).eval()
+    network = CNNNetwork(CNN(widths=(4, 4)), 2, 3).eval()
     model = as_model(network, ["a", "b", "c"])
     unequal = [X[0], X[1][:, :5], X[2][:, :1]]
     alone = [model.infer(model.read([case])) for case in unequal]
     torch.testing.assert_close(model.infer(model.read(unequal)), torch.cat(alone))
     assert model.classes.tolist() == ["a", "b", "c"]
-    assert not as_model(COLORNetwork(2, 3).eval()).has_gradients
-    assert as_model(COLORNetwork(2, 3, mode="raw").eval()).has_gradients
+    assert not as_model(COLORNetwork(COLOR(), 2, 3).eval()).has_gradients
+    assert as_model(COLORNetwork(COLOR(mode="raw"), 2, 3).eval()).has_gradients
     with pytest.raises(InvalidInputError, match="3 channels, but the model was fitted on 2"):
         model.read(np.zeros((1, 3, 5)))
 
@@ -124,7 +124,7 @@ def test_many_cases_are_asked_about_in_parts(monkeypatch):
 
 def test_a_backbone_says_itself_how_many_cases_fit(monkeypatch):
     sizes = []
-    network = CNNNetwork(1, 2, (4, 4)).eval()
+    network = CNNNetwork(CNN(widths=(4, 4)), 1, 2).eval()
     network.register_forward_hook(lambda _, batch, __: sizes.append(len(batch[0])))
     monkeypatch.setattr(CNNNetwork, "numbers_per_case", lambda *_: 1 << 22)
     model = as_model(network)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from numpy.typing import NDArray
@@ -28,19 +28,43 @@ _NUMBERS = 1 << 23  # that inference may hold at once
 class BackboneNetwork(nn.Module, ABC):
     """A network that turns series into features over time, and their mean into logits.
 
-    Subclasses set `n_channels` and `head`, and define `features`.
+    Subclasses make their layers, with a `head`, and set `numbers_per_point` in `_build`.
+
+    Parameters
+    ----------
+    settings : BackboneClassifier
+        The classifier, fitted or not, whose parameters say how large the layers are.
+    n_channels, n_classes : int
+        Channels of the series, and number of logits.
+    n_timepoints : int
+        Length of the series, by which settings that are None are chosen.
+    seed : int
+        Seed of the initial weights.
     """
 
-    n_channels: int
     head: nn.Module
+    #: Size of the intermediate arrays, for each time point of a case.
+    numbers_per_point: int
+
+    def __init__(
+        self, settings: Any, n_channels: int, n_classes: int, n_timepoints: int = 1, seed: int = 0
+    ) -> None:
+        super().__init__()
+        self.n_channels, self.n_classes, self.n_timepoints = n_channels, n_classes, n_timepoints
+        with seeded(seed):
+            self._build(settings)
+
+    @abstractmethod
+    def _build(self, settings: Any) -> None:
+        """Make the layers."""
 
     @abstractmethod
     def features(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the last features, shape (B, width, T), and how many of T belong to each case."""
 
-    @abstractmethod
     def numbers_per_case(self, n_timepoints: int) -> int:
         """Return the size of the intermediate arrays of one case."""
+        return n_timepoints * self.numbers_per_point
 
     def forward(self, batch: Batch) -> Tensor:
         """Return the logits, shape (B, C)."""
@@ -112,9 +136,12 @@ class BackboneClassifier(SeriesClassifier):
     verbose: int = 0
     callbacks: Any = None
 
-    @abstractmethod
+    network_class: ClassVar[type[BackboneNetwork]]
+
     def _network(self, seed: int) -> BackboneNetwork:
         """Make the network for the data that were read, with the initial weights of a seed."""
+        sizes = self.n_channels_, len(self.classes_), self.n_timepoints_
+        return self.network_class(self, *sizes, seed)
 
     def _learn_input(self, series: PaddedSeries) -> None:
         self.mean_, self.scale_ = series.moments()
