@@ -211,11 +211,11 @@ class Explainer(AnyExplainer):
         start, rows = time.perf_counter(), self.model.n_rows
         cases = [Case(int(t), case_seed(inputs, i, self.seed)) for i, t in enumerate(targets)]
         with torch.enable_grad():
-            found, bias = self._scores(inputs, cases)
+            given, bias = self._scores(inputs, cases)
         n, v, L = series.values.shape
-        if found.ndim == 2:
-            found = (found / v)[:, None].expand(-1, v, -1)
-        scores = found.detach()[:, :, :L].cpu().numpy().astype(np.float32)
+        if given.ndim == 2:
+            given = (given / v)[:, None].expand(-1, v, -1)
+        scores = given.detach()[:, :, :L].cpu().numpy().astype(np.float32)
         if not np.isfinite(scores).all():
             raise InvalidInputError(
                 f"{self.name} gave scores that are no numbers; look for extreme values in the "

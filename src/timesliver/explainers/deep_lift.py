@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from timesliver.backbones import BackboneNetwork
 from timesliver.errors import MissingExtraError, NotApplicableError
 from timesliver.explainers.base import Case, Scores
-from timesliver.explainers.baselines import AgainstBaselines, AgainstTraining, Comparing
+from timesliver.explainers.baselines import AgainstBaselines, AgainstTraining, ReferenceExplainer
 from timesliver.explainers.inputs import repeated
 from timesliver.explainers.model import Model
 from timesliver.explainers.rescale import check_apart, rescaling
@@ -19,7 +19,7 @@ from timesliver.network.batch import Batch
 __all__ = ["DeepLIFT", "DeepLIFTSHAP"]
 
 
-class _DeepLIFTExplainer(Comparing):
+class _DeepLIFTExplainer(ReferenceExplainer):
     """Multipliers between series and references, by captum ("paper") or by `rescaling`."""
 
     cases_at_once = 8  # each with up to 20 references
@@ -33,13 +33,13 @@ class _DeepLIFTExplainer(Comparing):
             )
 
     def _scores(self, inputs: Batch, cases: list[Case]) -> Scores:
-        found = [self._references(inputs[i : i + 1], case.seed) for i, case in enumerate(cases)]
+        by_case = [self._references(inputs[i : i + 1], case.seed) for i, case in enumerate(cases)]
         device = inputs.values.device
-        counts = torch.tensor([len(weights) for _, weights in found], device=device)
+        counts = torch.tensor([len(of_case.weights) for of_case in by_case], device=device)
         owner = torch.arange(len(cases), device=device).repeat_interleave(counts)  # (pairs,)
         targets = torch.tensor([case.target for case in cases], device=device)
-        references = torch.cat([each for each, _ in found])  # (pairs, v, L)
-        weights = torch.cat([each for _, each in found])  # (pairs,)
+        references = torch.cat([of_case.series for of_case in by_case])  # (pairs, v, L)
+        weights = torch.cat([of_case.weights for of_case in by_case])  # (pairs,)
         scores, bias = torch.zeros_like(inputs.values), torch.zeros(len(cases), device=device)
         paper = self.setting == "paper"  # captum's pooling looks at the first pair of a batch
         for part in torch.arange(len(owner)).split(1 if paper else max(1, self.batch_size // 2)):

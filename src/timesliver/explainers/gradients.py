@@ -42,8 +42,8 @@ class IntegratedGradients(AgainstBaselines):
     cases_at_once = 1
 
     def _scores(self, inputs: Batch, cases: list[Case]) -> Scores:
-        found = [self._of_case(inputs[i : i + 1], case) for i, case in enumerate(cases)]
-        return Scores(*(torch.stack(part) for part in zip(*found, strict=True)))
+        by_case = [self._of_case(inputs[i : i + 1], case) for i, case in enumerate(cases)]
+        return Scores(*(torch.stack(part) for part in zip(*by_case, strict=True)))
 
     def _of_case(self, inputs: Batch, case: Case) -> tuple[Tensor, Tensor]:
         """Return the scores (v, L) and the mean logit of the baselines."""
@@ -114,8 +114,8 @@ class GradientSHAP(AgainstTraining):
         check_count("n_samples", self.n_samples, 1)
 
     def _scores(self, inputs: Batch, cases: list[Case]) -> Scores:
-        found = [self._of_case(inputs[i : i + 1], case) for i, case in enumerate(cases)]
-        return Scores(torch.stack(found))
+        by_case = [self._of_case(inputs[i : i + 1], case) for i, case in enumerate(cases)]
+        return Scores(torch.stack(by_case))
 
     def _of_case(self, inputs: Batch, case: Case) -> Tensor:
         """Return the scores, (v, L)."""

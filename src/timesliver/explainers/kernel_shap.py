@@ -104,7 +104,9 @@ def fit_shapley(
 ) -> FloatArray:
     """Return the values of the parts, (K,), that fit the gains best among those that sum to total.
 
-    Weighted least squares with a small ridge; a Lagrange multiplier holds the sum.
+    Weighted least squares with a small ridge; a Lagrange multiplier holds the sum, which
+    scikit-learn's `Ridge` cannot. (To put total minus the others in place of one value would
+    shrink the others only.)
     """
     z = kept.astype(np.float64)
     normal = (z * weights[:, None]).T @ z + _RIDGE * np.eye(z.shape[1])

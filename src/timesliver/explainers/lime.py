@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.linear_model import Ridge
 
 from timesliver.explainers.base import Case
-from timesliver.explainers.surrogate import SurrogateExplainer, count_distinct, fit_ridge
+from timesliver.explainers.surrogate import SurrogateExplainer, count_distinct
 from timesliver.network.batch import Batch
 from timesliver.typing import FloatArray
 
@@ -42,5 +43,6 @@ class LIME(SurrogateExplainer):
             kept, counts = count_distinct(rng.random((n, parts.max() + 1)) < 0.5)
             weights = counts * np.exp(-((1 - kept.mean(1)) ** 2) / (2 * _WIDTH**2))
             outputs = self._ask(one, case, parts, kept)
-            scores.append(fit_ridge(kept, outputs, weights, _ALPHA)[parts])
+            ridge = Ridge(_ALPHA).fit(kept, outputs, sample_weight=weights)
+            scores.append(ridge.coef_[parts])
         return np.mean(scores, axis=0), 0.0

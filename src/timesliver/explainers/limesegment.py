@@ -9,12 +9,13 @@ import numpy as np
 import torch
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy.signal import istft, stft
+from sklearn.linear_model import Ridge
 
 from timesliver.errors import NotApplicableError, check_choice, check_count
 from timesliver.explainers.base import Case, Explainer, Scores
 from timesliver.explainers.distances import dtw_distances, nearest_subsequences
 from timesliver.explainers.inputs import repeated
-from timesliver.explainers.surrogate import count_distinct, fit_ridge
+from timesliver.explainers.surrogate import count_distinct
 from timesliver.network.batch import Batch
 from timesliver.typing import BoolArray, FloatArray, IntArray
 
@@ -89,8 +90,8 @@ class LIMESegment(Explainer):
             )
         scores = torch.zeros(len(cases), inputs.n_timepoints)
         for i, case in enumerate(cases):
-            found = self._explain_case(inputs[i : i + 1], case)
-            scores[i, : len(found)] = torch.from_numpy(found)
+            of_case = self._explain_case(inputs[i : i + 1], case)
+            scores[i, : len(of_case)] = torch.from_numpy(of_case)
         return Scores(scores)
 
     def _explain_case(self, one: Batch, case: Case) -> FloatArray:
@@ -106,7 +107,9 @@ class LIMESegment(Explainer):
         series = np.where(kept[:, segment], x, persistent_background(x, self.nperseg))
         distances = dtw_distances(x, series, math.ceil(_BAND * length))
         weights = counts * locality_weights(distances, counts)
-        return fit_ridge(kept, self._ask(one, case, series), weights, _ALPHA)[segment]
+        ridge = Ridge(_ALPHA).fit(kept, self._ask(one, case, series), sample_weight=weights)
+        scores: FloatArray = ridge.coef_[segment]
+        return scores
 
     def _ask(self, one: Batch, case: Case, series: FloatArray) -> FloatArray:
         """Return the output that is regressed, (n,), for each of some series (n, length)."""

@@ -25,7 +25,7 @@ from timesliver.explainers.segments import default_window, segment_grids
 from timesliver.network.batch import Batch
 from timesliver.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["SurrogateExplainer", "count_distinct", "fit_ridge"]
+__all__ = ["SurrogateExplainer", "count_distinct"]
 
 _SAMPLES = {"paper": 25, "fair": 500}
 _MOST_CHANNELS = 6  # that may be told apart
@@ -103,10 +103,10 @@ class SurrogateExplainer(Explainer):
         scores = np.zeros((len(cases), v if self.has_channels else 1, L))
         bias = np.zeros(len(cases))
         for i, case in enumerate(cases):
-            found, bias[i] = explain(inputs[i : i + 1], case)
-            scores[i, :, : found.shape[1]] = found
-        found_scores = torch.from_numpy(scores if self.has_channels else scores[:, 0])
-        return Scores(found_scores, torch.from_numpy(bias.astype(np.float32)))
+            of_case, bias[i] = explain(inputs[i : i + 1], case)
+            scores[i, :, : of_case.shape[1]] = of_case
+        shaped = torch.from_numpy(scores if self.has_channels else scores[:, 0])
+        return Scores(shaped, torch.from_numpy(bias.astype(np.float32)))
 
     def _by_captum(self, one: Batch, case: Case) -> tuple[FloatArray, float]:
         length = int(one.lengths[0])
@@ -152,15 +152,3 @@ def count_distinct(kept: BoolArray) -> tuple[BoolArray, IntArray]:
     """Return each different row once, and how often it occurs."""
     rows, counts = np.unique(kept, axis=0, return_counts=True)
     return rows, counts
-
-
-def fit_ridge(
-    kept: BoolArray, outputs: FloatArray, weights: FloatArray, alpha: float
-) -> FloatArray:
-    """Return the coefficients, (K,), of a weighted ridge regression with an intercept."""
-    mean = weights / weights.sum()
-    z = kept - mean @ kept
-    y = outputs - mean @ outputs
-    normal = (z * weights[:, None]).T @ z + alpha * np.eye(z.shape[1])
-    coefficients: FloatArray = np.linalg.solve(normal, (z * weights[:, None]).T @ y)
-    return coefficients

@@ -9,10 +9,10 @@ import torch
 from timesliver.backbones.layers import seeded
 from timesliver.errors import (
     InvalidInputError,
-    InvalidParameterError,
     NotApplicableError,
     check_choice,
     check_count,
+    check_number,
 )
 from timesliver.explainers.base import Case, Explainer, Scores
 from timesliver.explainers.timex.networks import TimeXNetwork
@@ -106,8 +106,7 @@ class TimeXPlusPlus(Explainer):
         check_count("max_tokens", max_tokens, 1)
         if encoder_layers is not None:
             check_count("encoder_layers", encoder_layers, 1)
-        if not (isinstance(dropout, int | float) and 0 <= dropout < 1):
-            raise InvalidParameterError(f"dropout must be at least 0 and below 1, got {dropout!r}")
+        check_number("dropout", dropout, least=0, below=1)
         self.schedule, self.connect = SCHEDULES[schedule], connect
         self.encoder_layers = encoder_layers or self.schedule.n_layers
         self.ff_width, self.dropout, self.max_tokens = ff_width, dropout, max_tokens

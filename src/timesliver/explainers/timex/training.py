@@ -149,16 +149,16 @@ def train(
         for epoch in progress(range(n_epochs), "Training TimeX++", verbose):
             record: Record = {"epoch": epoch, "learning_rate": optimizer.param_groups[0]["lr"]}
             record["train_loss"] = _pass(network, model, cases, original, optimizer, connect)
-            found = check(network, model, validation, connect, seed)
-            record |= {f"validation_{name}": value for name, value in found._asdict().items()}
-            record["best"] = found.loss < best
+            checked = check(network, model, validation, connect, seed)
+            record |= {f"validation_{name}": value for name, value in checked._asdict().items()}
+            record["best"] = checked.loss < best
             if record["best"]:
-                best, best_weights = found.loss, _weights(network)
+                best, best_weights = checked.loss, _weights(network)
             history.append(record)
             if schedule.decay == "cosine":
                 falling.step()
             elif epoch >= _PLATEAU_FROM:
-                plateau.step(found.loss)
+                plateau.step(checked.loss)
     network.load_state_dict(best_weights)
     network.eval()
     return history
