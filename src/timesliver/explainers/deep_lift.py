@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from timesliver.backbones import BackboneNetwork
-from timesliver.errors import MissingExtraError, NotApplicableError
+from timesliver.errors import NotApplicableError
 from timesliver.explainers.base import Case, Scores
 from timesliver.explainers.baselines import AgainstBaselines, AgainstTraining, ReferenceExplainer
-from timesliver.explainers.inputs import repeated
+from timesliver.explainers.inputs import captum_methods, repeated
 from timesliver.explainers.model import Model
 from timesliver.explainers.rescale import check_apart, rescaling
 from timesliver.network.batch import Batch
@@ -69,16 +69,12 @@ class _DeepLIFTExplainer(ReferenceExplainer):
         self, inputs: Batch, references: Tensor, targets: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Return the same for one pair."""
-        try:
-            from captum.attr import DeepLift as Engine
-        except ImportError:
-            raise MissingExtraError("captum", "explain") from None
         module = _CaptumModule(self.model, inputs)
         target = int(targets)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Setting forward, backward hooks")
             values = inputs.values.detach().clone().requires_grad_()
-            shares = Engine(module).attribute(values, references, target=target)
+            shares = captum_methods().DeepLift(module).attribute(values, references, target=target)
         return shares.detach(), module.logits[1:, target].detach()
 
 

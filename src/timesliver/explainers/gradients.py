@@ -7,10 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from timesliver.errors import MissingExtraError, check_count
+from timesliver.errors import check_count
 from timesliver.explainers.base import Case, Scores
 from timesliver.explainers.baselines import AgainstBaselines, AgainstTraining
-from timesliver.explainers.inputs import repeated
+from timesliver.explainers.inputs import captum_methods, repeated
 from timesliver.network.batch import Batch
 
 __all__ = ["GradientSHAP", "IntegratedGradients"]
@@ -47,10 +47,6 @@ class IntegratedGradients(AgainstBaselines):
 
     def _of_case(self, inputs: Batch, case: Case) -> tuple[Tensor, Tensor]:
         """Return the scores (v, L) and the mean logit of the baselines."""
-        try:
-            from captum.attr import IntegratedGradients as Engine
-        except ImportError:
-            raise MissingExtraError("captum", "explain") from None
 
         def logit(values: Tensor) -> Tensor:
             return self.model.logits(repeated(inputs, len(values)), values)[:, case.target]
@@ -59,7 +55,7 @@ class IntegratedGradients(AgainstBaselines):
         def logits_of(values: Tensor) -> Tensor:
             return torch.cat([logit(part) for part in values.split(self.batch_size)])
 
-        engine = Engine(logit)
+        engine = captum_methods().IntegratedGradients(logit)
         references, weights = self._references(inputs, case.seed)
         at_references = logits_of(references)
         changes = None

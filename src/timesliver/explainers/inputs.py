@@ -1,14 +1,16 @@
-"""What explainers need of the series they vary: a case many times, and its seed."""
+"""What several explainers need: a case many times, its seed, and captum."""
 
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import torch
 
+from timesliver.errors import MissingExtraError
 from timesliver.network.batch import Batch
 
-__all__ = ["case_seed", "repeated"]
+__all__ = ["captum_methods", "case_seed", "repeated"]
 
 
 def repeated(one: Batch, n: int) -> Batch:
@@ -25,3 +27,12 @@ def case_seed(inputs: Batch, case: int, seed: int) -> int:
         key=seed.to_bytes(8, "little"),
     )
     return int.from_bytes(digest.digest(), "little") >> 1
+
+
+def captum_methods() -> Any:
+    """Return the module ``captum.attr``, which is an extra."""
+    try:
+        import captum.attr
+    except ImportError:
+        raise MissingExtraError("captum", "explain") from None
+    return captum.attr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import product
 from math import comb
-from typing import Any
 
 import numpy as np
 
@@ -28,12 +27,7 @@ class KernelSHAP(SurrogateExplainer):
     """
 
     name = "kernel_shap"
-
-    @staticmethod
-    def _library() -> Any:
-        from captum.attr import KernelShap
-
-        return KernelShap
+    captum_name = "KernelShap"
 
     def _by_captum(self, one: Batch, case: Case) -> tuple[FloatArray, float]:
         if one.n_channels * int(one.lengths[0]) == 1:  # captum has no set to draw

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from sklearn.linear_model import Ridge
 
@@ -27,12 +25,7 @@ class LIME(SurrogateExplainer):
     """
 
     name = "lime"
-
-    @staticmethod
-    def _library() -> Any:
-        from captum.attr import Lime
-
-        return Lime
+    captum_name = "Lime"
 
     def _by_segments(self, one: Batch, case: Case) -> tuple[FloatArray, float]:
         rng = np.random.default_rng(case.seed)

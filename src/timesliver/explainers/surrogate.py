@@ -15,12 +15,11 @@ from torch.nn import functional as F
 from timesliver.backbones.layers import seeded
 from timesliver.errors import (
     InvalidParameterError,
-    MissingExtraError,
     NotApplicableError,
     check_count,
 )
 from timesliver.explainers.base import Case, Explainer, Scores
-from timesliver.explainers.inputs import repeated
+from timesliver.explainers.inputs import captum_methods, repeated
 from timesliver.explainers.segments import default_window, segment_grids
 from timesliver.network.batch import Batch
 from timesliver.typing import BoolArray, FloatArray, IntArray
@@ -53,6 +52,8 @@ class SurrogateExplainer(Explainer):
         Those of `Explainer`.
     """
 
+    #: Class of captum that the "paper" setting calls.
+    captum_name: ClassVar[str]
     has_channels: bool = False  # type: ignore[misc]  # depends on the setting
     has_settings: ClassVar[bool] = True
     cases_at_once: ClassVar[int] = 1
@@ -80,11 +81,6 @@ class SurrogateExplainer(Explainer):
         self.has_channels = per_channel or self.setting == "paper"
 
     # --- what a method says --------------------------------------------------------------------
-
-    @staticmethod
-    @abstractmethod
-    def _library() -> Any:
-        """Return captum's class."""
 
     @abstractmethod
     def _by_segments(self, one: Batch, case: Case) -> tuple[FloatArray, float]:
@@ -115,10 +111,7 @@ class SurrogateExplainer(Explainer):
         def logit(values: Tensor) -> Tensor:
             return self.model.infer(one, F.pad(values, padding))[:, case.target]
 
-        try:
-            method = self._library()(logit)
-        except ImportError:
-            raise MissingExtraError("captum", "explain") from None
+        method = getattr(captum_methods(), self.captum_name)(logit)
         with seeded(case.seed, one.values.device), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Attempting to construct .* > 10000 features")
             warnings.simplefilter("ignore", ConvergenceWarning)
