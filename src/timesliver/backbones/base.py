@@ -21,7 +21,6 @@ from timesliver.typing import JSONDict
 
 __all__ = ["BackboneClassifier", "BackboneNetwork"]
 
-
 _NUMBERS = 1 << 23  # that inference may hold at once
 
 
@@ -136,6 +135,7 @@ class BackboneClassifier(SeriesClassifier):
     verbose: int = 0
     callbacks: Any = None
 
+    #: What it trains.
     network_class: ClassVar[type[BackboneNetwork]]
 
     def _network(self, seed: int) -> BackboneNetwork:

@@ -119,7 +119,7 @@ class Model(ABC):
         """
         if values is not None:
             inputs = replace(inputs, values=values)
-        logits, n = self._forward(inputs), len(inputs)
+        logits, n = self._forward(inputs), len(inputs.values)
         self.n_rows += n
         if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) != n:
             got = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
