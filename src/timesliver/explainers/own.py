@@ -15,22 +15,21 @@ from torch.nn import functional as F
 
 from timesliver.attribution import Attribution
 from timesliver.attribution.scores import ACTIVATIONS
-from timesliver.backbones import COLORNetwork, SeriesBatch
+from timesliver.backbones import COLORNetwork
 from timesliver.backbones.layers import inside
 from timesliver.classifier import TimeSliverClassifier
 from timesliver.errors import InvalidParameterError, NotApplicableError, check_choice
-from timesliver.explainers.attention import mean_of_covering
-from timesliver.explainers.base import AnyExplainer, Case, Explainer, Scores
-from timesliver.explainers.model import Inputs
-from timesliver.series import as_series, equal_slices
+from timesliver.explainers.base import AnyExplainer
+from timesliver.explainers.windows import WindowExplainer
+from timesliver.network.batch import Batch
+from timesliver.series import as_series
 
 __all__ = ["AdditiveShares", "ColorImportance", "TimeSliverScores"]
 
-_NUMBERS = 1 << 22  # of segments times rows of P that are looked at together
 _FLAT = 1e-5  # a spread this small beside the largest value is rounding
 
 
-class _OfTimeSliver(AnyExplainer):
+class _TimeSliverExplainer(AnyExplainer):
     """Ask a TimeSliver classifier to explain itself: one forward pass, nothing else."""
 
     @abstractmethod
@@ -55,16 +54,16 @@ class _OfTimeSliver(AnyExplainer):
         wanted = self._targets(target, n)
         labels = None if wanted is None else self.model.classes[wanted]
         start = time.perf_counter()
-        found: Attribution = estimator.explain(series, labels, self.name, **self._options())
+        explained: Attribution = estimator.explain(series, labels, self.name, **self._options())
         self.model.n_rows += n
         return replace(
-            found,
+            explained,
             seconds=np.full(n, (time.perf_counter() - start) / n),
             forward_passes=np.ones(n),
         )
 
 
-class TimeSliverScores(_OfTimeSliver):
+class TimeSliverScores(_TimeSliverExplainer):
     """The paper's scores of a TimeSliver classifier.
 
     Parameters
@@ -105,7 +104,7 @@ class TimeSliverScores(_OfTimeSliver):
         }
 
 
-class AdditiveShares(_OfTimeSliver):
+class AdditiveShares(_TimeSliverExplainer):
     """Shares of a TimeSliver classifier's logit, which add up to it.
 
     Parameters
@@ -136,7 +135,7 @@ class AdditiveShares(_OfTimeSliver):
         return {"centred": self.centred, "background": self.background, "spread": self.spread}
 
 
-class ColorImportance(Explainer):
+class ColorImportance(WindowExplainer):
     """COLOR's importances: how much P matters, times which segments make it.
 
     Each product of a symbol's count D and a latent column Q is scaled to 0..1 over the segments
@@ -167,22 +166,11 @@ class ColorImportance(Explainer):
                 f"explain timesliver.backbones.COLOR, or use a method for any model, such as lime"
             )
 
-    def _scores(self, inputs: Inputs, cases: list[Case]) -> Scores:
-        network: Any = self.model.network
-        L = inputs.values.shape[2]
-        targets = torch.tensor([case.target for case in cases], device=inputs.values.device)
-        most = min(self.batch_size, max(1, _NUMBERS // (L * network.n_rows)))
-        scores = []
-        for part in equal_slices(len(cases), 1, most):
-            batch = self.model.batch(inputs[part])
-            segments = self._segment_scores(network, batch, targets[part])  # (B, v, kappa)
-            self.model.n_rows += len(batch)
-            n_segments = network.n_segments(batch.lengths)
-            scores.append(mean_of_covering(segments, n_segments, network.span, 1, L))
-        return Scores(torch.cat(scores))
+    def _numbers_per_case(self, n_timepoints: int) -> int:
+        return 2 * n_timepoints * int(self.model.network.n_rows)
 
-    def _segment_scores(self, network: COLORNetwork, batch: SeriesBatch, targets: Tensor) -> Tensor:
-        """Return the importance of each segment by channel, shape (B, v, kappa)."""
+    def _window_scores(self, batch: Batch, targets: Tensor) -> tuple[Tensor, Tensor]:
+        network = self.model.network
         with torch.no_grad():
             D, Q = network.encode(batch)  # (B, kappa, A), (B, kappa, q)
             P = D.transpose(1, 2) @ Q
@@ -194,7 +182,8 @@ class ColorImportance(Explainer):
             matters = F.cross_entropy(logits, targets, reduction="sum")
         G = torch.autograd.grad(matters, P)[0].double().abs()  # (B, A, q)
         G = G / (G.amax((1, 2), keepdim=True) + 1e-18)
-        within = inside(network.n_segments(batch.lengths), D.shape[1]).transpose(1, 2).bool()
+        n_segments = network.n_segments(batch.lengths)
+        within = inside(n_segments, D.shape[1]).transpose(1, 2).bool()
         D, Q = D.double().abs(), Q.double().abs()
         by_row = torch.zeros_like(D)
         for j in range(Q.shape[2]):
@@ -203,5 +192,5 @@ class ColorImportance(Explainer):
             most = product.masked_fill(~within, 0.0).amax(1, keepdim=True)
             spread = torch.where(most - least > _FLAT * most, most - least, torch.inf)
             by_row += (product - least) / spread * G[:, None, :, j]
-        by_channel: Tensor = (by_row * within).unflatten(2, (network.n_channels, -1)).sum(3)
-        return by_channel.transpose(1, 2)
+        by_channel = (by_row * within).unflatten(2, (network.n_channels, -1)).sum(3)
+        return by_channel.transpose(1, 2), n_segments

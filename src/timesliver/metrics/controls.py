@@ -64,7 +64,7 @@ def controls(
     series = as_series(X)
     seed = draw_seed(random_state)
     inside = np.arange(series.n_timepoints) < series.lengths[:, None, None]
-    found = {
+    scores = {
         "random": _random(series, seed),
         "constant": np.where(np.broadcast_to(inside, series.values.shape), 1.0, 0.0),
     }
@@ -72,9 +72,9 @@ def controls(
         explanation = untrained(model, seed).explain(X, **how)
         if isinstance(explanation, list):
             raise InvalidParameterError("target='all' gives many explanations; leave target out")
-        found["untrained"] = attribution_part(explanation, part)
+        scores["untrained"] = attribution_part(explanation, part)
     zscore = np.abs(standardize(series.values, series.observed))
-    return found | {"zscore": zscore, "difference": _difference(series)}
+    return scores | {"zscore": zscore, "difference": _difference(series)}
 
 
 def untrained(model: TimeSliverClassifier, random_state: Any = None) -> TimeSliverClassifier:
