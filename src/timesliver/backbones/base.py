@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,7 +15,7 @@ from timesliver.errors import InvalidInputError
 from timesliver.estimator import SeriesClassifier
 from timesliver.network.batch import Batch
 from timesliver.series import PaddedSeries
-from timesliver.training import Cases, Training
+from timesliver.training import Cases, Descent, pick_device
 from timesliver.typing import JSONDict
 
 __all__ = ["BackboneClassifier", "BackboneNetwork"]
@@ -150,12 +149,34 @@ class BackboneClassifier(SeriesClassifier):
         series = series.padded_to(2)  # of a single point, batch normalisation finds no spread
         return Batch.of(series.standardized(self.mean_, self.scale_), series)
 
-    def _networks(self, seed: int, can_choose: bool) -> Iterator[BackboneNetwork]:  # noqa: ARG002
-        yield self._network(seed)
+    def _solver(self) -> Descent:
+        return Descent(
+            learning_rate=self.learning_rate,
+            max_epochs=self.max_epochs,
+            batch_size=self.batch_size,
+            patience=self.patience,
+            validation_fraction=self.validation_fraction,
+            callbacks=self.callbacks,
+        )
 
-    def _train(self, network: Any, cases: Cases, validation: Cases | None, **how: Any) -> Training:
-        with seeded(how["seed"], cases.y.device):  # dropout draws from torch's own state
-            return super()._train(network, cases, validation, **how)
+    def _check_parameters(self) -> None:
+        self._solver()
+
+    def _learn(self, cases: Cases, validation: Cases | None, seed: int) -> None:
+        how = self._solver()
+        if validation is None:
+            cases, validation = cases.split(how.validation_fraction, seed)
+        self._learn_input(cases.batch)
+        with seeded(seed, pick_device(self.device)):  # dropout draws from torch's own state
+            best = self._best(
+                [(None, self._network(seed))],
+                cases.of(self._batch(cases.batch)),
+                validation and validation.of(self._batch(validation.batch)),
+                how,
+                seed,
+            )
+        self.network_, self.history_ = best.network, best.training.history
+        self.n_iter_ = len(self.history_)
 
     def _state(self) -> tuple[dict[str, NDArray[Any]], JSONDict]:
         return {"mean": self.mean_, "scale": self.scale_}, {}

@@ -229,7 +229,7 @@ class Explainer(AnyExplainer):
             positive_by_channel=np.maximum(scores, 0),
             negative_by_channel=np.maximum(-scores, 0),
             logit=logits.numpy()[np.arange(n), targets],
-            bias=np.zeros(n, np.float32) if bias is None else bias.detach().cpu().numpy(),
+            base=np.zeros(n, np.float32) if bias is None else bias.detach().cpu().numpy(),
             target=np.asarray(targets, dtype=np.int64),
             classes=self.model.classes,
             method=self.name,

@@ -13,12 +13,11 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.nn import functional as F
 
-from timesliver.attribution import Attribution
-from timesliver.attribution.scores import ACTIVATIONS
+from timesliver.attribution import Attribution, options_of
 from timesliver.backbones import COLORNetwork
 from timesliver.backbones.layers import inside
 from timesliver.classifier import TimeSliverClassifier
-from timesliver.errors import InvalidParameterError, NotApplicableError, check_choice
+from timesliver.errors import NotApplicableError, check_choice
 from timesliver.explainers.base import AnyExplainer
 from timesliver.explainers.windows import WindowExplainer
 from timesliver.network.batch import Batch
@@ -68,10 +67,8 @@ class TimeSliverScores(_TimeSliverExplainer):
 
     Parameters
     ----------
-    activation : {"relu", "abs", "none", "sigmoid", "tanh"}
-        How products of symbols and segments become scores.
     max_scaling : bool
-        Whether each product is divided by its largest over the segments; for "relu" and "abs".
+        Whether each product of a symbol and a segment is divided by its largest over the segments.
     centred : bool
         Whether the weights are taken minus their mean over classes.
     """
@@ -79,29 +76,13 @@ class TimeSliverScores(_TimeSliverExplainer):
     name = "timesliver"
 
     def __init__(
-        self,
-        model: Any,
-        *,
-        activation: str = "relu",
-        max_scaling: bool = True,
-        centred: bool = False,
-        **shared: Any,
+        self, model: Any, *, max_scaling: bool = True, centred: bool = False, **shared: Any
     ) -> None:
-        check_choice("activation", activation, ACTIVATIONS)
-        if max_scaling and activation not in ("relu", "abs"):
-            raise InvalidParameterError(
-                f"max_scaling needs the activation 'relu' or 'abs'; use max_scaling=False with "
-                f"activation={activation!r}"
-            )
-        self.activation, self.max_scaling, self.centred = activation, max_scaling, centred
+        self.max_scaling, self.centred = max_scaling, centred
         super().__init__(model, **shared)
 
     def _options(self) -> dict[str, Any]:
-        return {
-            "activation": self.activation,
-            "max_scaling": self.max_scaling,
-            "centred": self.centred,
-        }
+        return {"max_scaling": self.max_scaling, "centred": self.centred}
 
 
 class AdditiveShares(_TimeSliverExplainer):
@@ -111,10 +92,11 @@ class AdditiveShares(_TimeSliverExplainer):
     ----------
     centred : bool
         Whether the logit minus its mean over classes is explained.
-    background : bool
-        Whether what a typical moment of the series says is moved into the bias.
-    spread : bool
-        Whether neighbouring shares are evened out.
+    background : {"training", "series", None}
+        What counts as the base: what the average moment of the training series says, what the
+        middle moment of the series itself says, or nothing but the bias.
+    smoothing : int or "auto"
+        Over how many points shares are evened out.
     """
 
     name = "additive"
@@ -124,15 +106,20 @@ class AdditiveShares(_TimeSliverExplainer):
         model: Any,
         *,
         centred: bool = False,
-        background: bool = False,
-        spread: bool = False,
+        background: str | None = "training",
+        smoothing: int | str = "auto",
         **shared: Any,
     ) -> None:
-        self.centred, self.background, self.spread = centred, background, spread
+        self.centred, self.background, self.smoothing = centred, background, smoothing
+        options_of(self.name, self._options())
         super().__init__(model, **shared)
 
     def _options(self) -> dict[str, Any]:
-        return {"centred": self.centred, "background": self.background, "spread": self.spread}
+        return {
+            "centred": self.centred,
+            "background": self.background,
+            "smoothing": self.smoothing,
+        }
 
 
 class ColorImportance(WindowExplainer):

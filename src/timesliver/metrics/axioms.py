@@ -202,7 +202,7 @@ def _share(part: Any, whole: Any) -> float:
 def _completeness(explained: Attribution, logits: FloatArray) -> float:
     positive, negative = _scores(explained).sum(axis=(2, 3))
     logit = logits[np.arange(len(logits)), explained.target]
-    error = np.abs(positive - negative + explained.bias - logit)
+    error = np.abs(positive - negative + explained.base - logit)
     # all logits 0: there is no scale, so the distance stays as it is
     return _share(error, np.abs(logit)) if np.any(logit) else float(error.mean())
 

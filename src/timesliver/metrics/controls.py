@@ -70,8 +70,6 @@ def controls(
     }
     if model is not None:
         explanation = untrained(model, seed).explain(X, **how)
-        if isinstance(explanation, list):
-            raise InvalidParameterError("target='all' gives many explanations; leave target out")
         scores["untrained"] = attribution_part(explanation, part)
     zscore = np.abs(standardize(series.values, series.observed))
     return scores | {"zscore": zscore, "difference": _difference(series)}
@@ -96,7 +94,7 @@ def untrained(model: TimeSliverClassifier, random_state: Any = None) -> TimeSliv
     if not hasattr(model, "network_"):
         raise NotFittedError("the model is not fitted; its symbols are needed, so call fit first")
     fresh = copy(model)
-    fresh.network_ = model._network(model.network_.config, draw_seed(random_state))
+    fresh.network_ = model._fresh_network(draw_seed(random_state))
     fresh.network_.to(next(model.network_.parameters()).device).eval()
     return fresh
 
