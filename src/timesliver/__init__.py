@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from timesliver.attribution import Attribution
     from timesliver.classifier import TimeSliverClassifier
-    from timesliver.encoders import Segments
+    from timesliver.encoders import Kernels, Segments
 
 __version__ = "0.1.0"
-__all__ = ["Attribution", "Segments", "TimeSliverClassifier"]
+__all__ = ["Attribution", "Kernels", "Segments", "TimeSliverClassifier"]
 
 # Loaded when first asked for, so that `timesliver --help` need not wait for torch.
 _HOME = {
     "Attribution": "attribution",
+    "Kernels": "encoders",
     "Segments": "encoders",
     "TimeSliverClassifier": "classifier",
 }

@@ -16,11 +16,11 @@ from timesliver.attribution import Attribution, explain, join, options_of
 from timesliver.encoders import Encoder, Shape
 from timesliver.errors import InvalidParameterError, check_count
 from timesliver.estimator import SeriesClassifier, Trained, target_indices
-from timesliver.network import Batch, TimeSliverNetwork
+from timesliver.network import Batch, TimeSliverNetwork, View
 from timesliver.registry import from_description, to_description
 from timesliver.series import PaddedSeries
 from timesliver.symbols import from_state
-from timesliver.training import Cases
+from timesliver.training import Cases, Descent
 from timesliver.typing import JSONDict
 
 __all__ = ["TimeSliverClassifier"]
@@ -136,26 +136,30 @@ class TimeSliverClassifier(SeriesClassifier):
             raise InvalidParameterError("encoder must name at least one encoder, got none")
         return [encoders.create("segments" if one == "auto" else one) for one in given]
 
-    def _learn_input(self, series: PaddedSeries) -> None:
+    def _learn_input(self, cases: Cases, seed: int) -> None:
         """Learn scales and symbols."""
+        series = cases.batch
         self.mean_, self.scale_ = series.moments()
-        self.encoders_ = [one.resolved(series.n_timepoints) for one in self._chosen()]
+        self.encoders_ = [
+            one.resolved(series.n_timepoints).chosen(
+                cases, len(self.classes_), self.mean_, self.scale_, seed
+            )
+            for one in self._chosen()
+        ]
         self.symbolizers_ = [
             [deepcopy(one).fit(encoder.seen(series)) for one in encoder.symbolizers()]
             for encoder in self.encoders_
         ]
 
     def _learn(self, cases: Cases, validation: Cases | None, seed: int) -> None:
-        series = cases.batch
-        self._learn_input(series)
-        whole = self._batch(series)
+        self._learn_input(cases, seed)
+        whole = self._batch(cases.batch)
         members = [
             self._member(view, cases, whole, validation, own_seed)
             for view in range(len(self.encoders_))
             for own_seed in _seeds(seed, self.n_estimators)
         ]
         self.network_ = TimeSliverNetwork.mean([one.network for one in members]).eval()
-        self.network_.learn_average(whole.to(self.network_.bias.device))
         views = [part.view for part in self.network_.parts]
         choices = [one.choice for one in members]
         self._trained_encoders = list(zip(views, choices, strict=True))
@@ -176,20 +180,29 @@ class TimeSliverClassifier(SeriesClassifier):
             train, validation = cases.split(how.validation_fraction, seed)
         series, of_case = encoder.augmented(train.batch, self.mean_)
         batch = whole if series is cases.batch else self._batch(series)
-        candidates = self._networks(view, encoder, seed, validation is not None)
-        return self._best(
+        can_choose = validation is not None
+        candidates = self._networks(view, encoder, seed, can_choose, batch.views[view])
+        best = self._best(
             candidates,
             train[torch.from_numpy(of_case)].of(batch),
             validation and validation.of(self._batch(validation.batch)),
             how,
             seed,
         )
+        if isinstance(how, Descent):
+            best.network.learn_average(whole.to(best.network.bias.device))
+        return best
 
     def _networks(
-        self, view: int, encoder: Encoder, seed: int, can_choose: bool
+        self,
+        view: int,
+        encoder: Encoder,
+        seed: int,
+        can_choose: bool = False,
+        training: View | None = None,
     ) -> list[tuple[Encoder, TimeSliverNetwork]]:
         """Make the networks that an encoder has to offer."""
-        candidates = encoder.networks(self._shape(view), seed, can_choose)
+        candidates = encoder.networks(self._shape(view), seed, can_choose, training)
         for _, network in candidates:
             for part in network.parts:
                 part.view = view
@@ -200,7 +213,7 @@ class TimeSliverClassifier(SeriesClassifier):
         seeds = _seeds(seed, len(self._trained_encoders))
         return TimeSliverNetwork.mean(
             [
-                self._networks(view, encoder, own_seed, can_choose=False)[0][1]
+                self._networks(view, encoder, own_seed)[0][1]
                 for (view, encoder), own_seed in zip(self._trained_encoders, seeds, strict=True)
             ]
         )
@@ -212,7 +225,7 @@ class TimeSliverClassifier(SeriesClassifier):
             (v if separate or not one.shared else 1, one.n_symbols)
             for one in self.symbolizers_[view]
         ]
-        return Shape(v, len(self.classes_), tuple(symbols))
+        return Shape(v, self.n_timepoints_, len(self.classes_), tuple(symbols))
 
     def _batch(self, series: PaddedSeries) -> Batch:
         views = tuple(

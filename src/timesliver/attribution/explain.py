@@ -19,7 +19,6 @@ from timesliver.errors import (
     check_count,
 )
 from timesliver.network import Batch, TimeSliverNetwork
-from timesliver.network.windows import span
 
 __all__ = ["DEFAULTS", "explain", "options_of"]
 
@@ -91,7 +90,7 @@ def explain(
     by_symbol: tuple[Tensor | None, Tensor | None] = None, None
     if method == "additive":
         if chosen["smoothing"] == "auto":
-            chosen["smoothing"] = 2 * _widest(network, batch)
+            chosen["smoothing"] = network.smoothing(batch)
         positive, negative, base = additive_shares(network, batch, encoded, targets, **chosen)
     else:
         positive, negative, *by_symbol = phi(batch, encoded, targets, **chosen)  # type: ignore[assignment]
@@ -116,16 +115,6 @@ def explain(
             for i in range(K)
         ]
     )
-
-
-def _widest(network: TimeSliverNetwork, batch: Batch) -> int:
-    """Return how many points the longest row of any encoder looks at."""
-    widths: list[int] = [
-        span(encoder.widths) * batch.views[part.view].step
-        for part in network.parts
-        for encoder in part.encoders
-    ]
-    return max(widths)
 
 
 def _targets(

@@ -5,16 +5,17 @@ another package can bring one.
 """
 
 from timesliver.encoders.base import Encoder, FixedEncoder, Shape
+from timesliver.encoders.kernels import Kernels
 from timesliver.encoders.segments import Segments
 from timesliver.registry import Registry
 
-__all__ = ["Encoder", "FixedEncoder", "Segments", "Shape", "create", "names"]
+__all__ = ["Encoder", "FixedEncoder", "Kernels", "Segments", "Shape", "create", "names"]
 
 _REGISTRY = Registry(
     "encoder",
     "timesliver.encoders",
     Encoder,  # type: ignore[type-abstract]
-    {Segments.name: "timesliver.encoders.segments:Segments"},
+    {cls.name: f"{cls.__module__}:{cls.__name__}" for cls in (Segments, Kernels)},
 )
 
 

@@ -18,7 +18,7 @@ from timesliver.network import InteractionTerm, Part, Symbols, TimeSliverNetwork
 from timesliver.network.weights import Weights
 from timesliver.series import PaddedSeries
 from timesliver.symbols import Symbolizer, create
-from timesliver.training import Descent, Ridge
+from timesliver.training import Cases, Descent, Ridge
 from timesliver.typing import FloatArray, IntArray
 
 __all__ = ["Encoder", "FixedEncoder", "Shape"]
@@ -30,13 +30,14 @@ class Shape:
 
     Attributes
     ----------
-    n_channels, n_classes : int
-        v and C.
+    n_channels, n_timepoints, n_classes : int
+        v, L and C.
     symbols : tuple of (int, int)
         For each set of symbols, its number of symbol channels and of symbols.
     """
 
     n_channels: int
+    n_timepoints: int
     n_classes: int
     symbols: tuple[tuple[int, int], ...]
 
@@ -65,7 +66,7 @@ class Encoder(BaseEstimator, ABC):
 
     @abstractmethod
     def networks(
-        self, shape: Shape, seed: int, can_choose: bool
+        self, shape: Shape, seed: int, can_choose: bool, training: View | None
     ) -> list[tuple[Self, TimeSliverNetwork]]:
         """Make the networks to train, the best of which is kept, each with its own settings.
 
@@ -77,6 +78,9 @@ class Encoder(BaseEstimator, ABC):
             For initial weights.
         can_choose : bool
             Whether there are cases to choose by; if not, one network is enough.
+        training : View or None
+            The training cases, if the network takes something from them; None if its weights
+            are about to be read from a file.
         """
 
     @abstractmethod
@@ -90,6 +94,18 @@ class Encoder(BaseEstimator, ABC):
 
     def resolved(self, n_timepoints: int) -> Self:  # noqa: ARG002
         """Return the encoder with settings that depend on the length of the series filled in."""
+        return self
+
+    def chosen(
+        self,
+        cases: Cases,
+        n_classes: int,
+        mean: NDArray[np.float64],
+        scale: NDArray[np.float64],
+        seed: int,
+    ) -> Self:
+        """Return the encoder with settings that the training cases decide filled in."""
+        del cases, n_classes, mean, scale, seed
         return self
 
     def symbolizers(self) -> list[Symbolizer]:
@@ -160,10 +176,10 @@ class FixedEncoder(Encoder):
         return Ridge()
 
     def networks(
-        self, shape: Shape, seed: int, can_choose: bool
+        self, shape: Shape, seed: int, can_choose: bool, training: View | None
     ) -> list[tuple[Self, TimeSliverNetwork]]:
         """Make the network."""
-        del seed, can_choose
+        del seed, can_choose, training
         module = _Rows(self, shape.n_channels)
         part = Part([module], [self.terms(shape, module.latent_dim)], None, self.separate)
         return [(self, TimeSliverNetwork([part], shape.n_classes))]

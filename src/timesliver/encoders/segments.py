@@ -14,7 +14,7 @@ from torch import nn
 from timesliver.encoders.base import Encoder, Shape
 from timesliver.encoders.presets import PRESETS
 from timesliver.errors import InvalidParameterError, check_choice, check_count, check_number
-from timesliver.network import Part, TimeSliverNetwork
+from timesliver.network import Part, TimeSliverNetwork, View
 from timesliver.network.segments import InputProjection, SegmentEncoder
 from timesliver.network.weights import Weights
 from timesliver.series import PaddedSeries
@@ -237,9 +237,10 @@ class Segments(Encoder):
         )
 
     def networks(
-        self, shape: Shape, seed: int, can_choose: bool
+        self, shape: Shape, seed: int, can_choose: bool, training: View | None
     ) -> list[tuple[Self, TimeSliverNetwork]]:
         """Make the network, without and with a positional encoding where both are tried."""
+        del training
         choices = [self.positional_encoding]
         if self.positional_encoding == "auto":
             choices = [False, True] if can_choose else [True]

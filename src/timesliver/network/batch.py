@@ -112,6 +112,15 @@ class Symbols(_ByCase):
         order, counts = _sorted_by_symbol(codes, n_symbols)
         return cls(torch.from_numpy(codes), torch.from_numpy(order), torch.from_numpy(counts))
 
+    @classmethod
+    def unsorted(cls, codes: CodeArray, observed: BoolArray, n_symbols: int) -> Symbols:
+        """Keep codes as they are, for encoders that need no order."""
+        if codes.shape[1] < observed.shape[1]:
+            observed = np.any(observed, axis=1, keepdims=True)
+        codes = np.where(observed, codes, NO_SYMBOL).astype(code_dtype(n_symbols))
+        nothing = torch.zeros(len(codes), 0, n_symbols + 1, dtype=torch.int32)
+        return cls(torch.from_numpy(codes), nothing, nothing)
+
     @property
     def n_channels(self) -> int:
         """Number of symbol channels J."""

@@ -67,6 +67,10 @@ class Part(nn.Module):
                 if only is None or term is only:
                     yield term, moments
 
+    def smoothing(self, view: View) -> int:
+        """Over how many points shares are evened out unless something else is asked for."""
+        return 2 * view.step * max(span(encoder.widths) for encoder in self.encoders)
+
     def sizes(self, n_channels: int, n_timepoints: int) -> Iterator[int]:
         """Yield how many numbers each encoder makes of a case: its segments, or a quarter of P.
 
@@ -158,6 +162,10 @@ class TimeSliverNetwork(nn.Module):
     def sizes(self, n_channels: int, n_timepoints: int) -> list[int]:
         """Return how many numbers each encoder makes of a case."""
         return [size for part in self.parts for size in part.sizes(n_channels, n_timepoints)]
+
+    def smoothing(self, batch: Batch) -> int:
+        """Over how many points shares are evened out unless something else is asked for."""
+        return max(part.smoothing(batch.views[part.view]) for part in self.parts)
 
     @torch.no_grad()
     def learn_average(self, batch: Batch) -> None:

@@ -18,7 +18,7 @@ from timesliver.errors import InvalidInputError, InvalidParameterError
 from timesliver.training.calibration import check_cases, temperature
 from timesliver.typing import FloatArray, IntArray
 
-__all__ = ["FeatureBlocks", "RidgeSolution", "solve_ridge", "temperature"]
+__all__ = ["Columns", "FeatureBlocks", "RidgeSolution", "solve_ridge", "temperature"]
 
 _Matrix = NDArray[np.float64]
 _Three = tuple[_Matrix, _Matrix, _Matrix]
@@ -41,6 +41,27 @@ class FeatureBlocks(Protocol):
 
     def block(self, index: int, cases: slice) -> NDArray[np.float32]:
         """Return the columns of one block for some cases: (cases, ``widths[index]``)."""
+
+
+class Columns:
+    """Features that are in memory already.
+
+    Parameters
+    ----------
+    blocks : list of arrays of shape (n_cases, width)
+        The features.
+    """
+
+    def __init__(self, blocks: Sequence[NDArray[np.float32]]) -> None:
+        self.blocks = blocks
+        self.widths = [block.shape[1] for block in blocks]
+
+    def __len__(self) -> int:
+        return len(self.blocks[0])
+
+    def block(self, index: int, cases: slice) -> NDArray[np.float32]:
+        """Return the columns of one block for some cases."""
+        return self.blocks[index][cases]
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from timesliver.network import TimeSliverNetwork
 from timesliver.training.callbacks import Callback
 from timesliver.training.descent import Cases, Descent, Training, descend
-from timesliver.training.ridge import solve_ridge, temperature
+from timesliver.training.ridge import Columns, FeatureBlocks, solve_ridge, temperature
 
 __all__ = ["Ridge", "solve"]
+
+_IN_MEMORY = 1 << 28  # numbers, which take 1 GB
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,10 @@ def solve(
 
 def _in_closed_form(network: TimeSliverNetwork, cases: Cases, how: Ridge) -> Training:
     start = time.perf_counter()
-    features = _Features(network, cases.batch)
+    features: FeatureBlocks = _Features(network, cases.batch)
+    if len(features) * sum(features.widths) <= _IN_MEMORY:  # they are asked for twice
+        whole = slice(0, len(features))
+        features = Columns([features.block(i, whole) for i in range(len(features.widths))])
     y, weight = cases.y.cpu().numpy(), cases.weight.cpu().numpy().astype(np.float64)
     solution = solve_ridge(
         features, y, network.n_classes, weight, strengths=np.array(how.strengths)
