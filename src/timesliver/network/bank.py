@@ -9,13 +9,17 @@ array of cases x kernels x time exists. numba compiles it once and keeps it on t
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, prange
+import torch
+from numba import njit
 from numpy.typing import NDArray
 
+from timesliver.series import equal_slices
 from timesliver.typing import FloatArray, IntArray
 
 __all__ = ["TAPS", "Bank", "bank_shapes", "count", "draw_bank", "share"]
@@ -148,7 +152,9 @@ def count(
     out : float32 array of shape (B, M, K)
         Where the result goes.
     """
-    _count(values, lengths, masks, *bank, out)
+    _in_threads(
+        len(values), lambda some: _count(values[some], lengths[some], masks[some], *bank, out[some])
+    )
 
 
 def share(
@@ -180,8 +186,30 @@ def share(
         observed.
     """
     shares = np.zeros(values.shape, np.float32)
-    _share(values, lengths, observed, masks, *bank, weights, by_size, shares)
+    _in_threads(
+        len(values),
+        lambda some: _share(
+            values[some],
+            lengths[some],
+            observed[some],
+            masks[some],
+            *bank,
+            weights[some],
+            by_size,
+            shares[some],
+        ),
+    )
     return shares
+
+
+def _in_threads(n_cases: int, work: Callable[[slice], None]) -> None:
+    """Share cases out among as many threads as torch may use."""
+    n_threads = min(torch.get_num_threads(), n_cases)
+    if n_threads == 1:
+        work(slice(0, n_cases))
+        return
+    with ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(work, equal_slices(n_cases, 1, -(-n_cases // n_threads))))
 
 
 @njit(cache=True)
@@ -215,14 +243,14 @@ def _respond(
     response: Array, length: int, d: int, twos: Array, chosen: Array, wide: Array, total: Array
 ) -> None:
     """Write the response of a kernel at every moment: three more at the taps that weigh 2."""
-    a, b, c = twos[0] * d, twos[1] * d, twos[2] * d
+    a, b, c, three = twos[0] * d, twos[1] * d, twos[2] * d, np.float32(3)
     j = chosen[0]
     for t in range(length):
-        response[t] = total[j, t] + 3 * (wide[j, t + a] + wide[j, t + b] + wide[j, t + c])
+        response[t] = total[j, t] + three * (wide[j, t + a] + wide[j, t + b] + wide[j, t + c])
     for i in range(1, len(chosen)):
         j = chosen[i]
         for t in range(length):
-            response[t] += total[j, t] + 3 * (wide[j, t + a] + wide[j, t + b] + wide[j, t + c])
+            response[t] += total[j, t] + three * (wide[j, t + a] + wide[j, t + b] + wide[j, t + c])
 
 
 @njit(cache=True)
@@ -269,7 +297,7 @@ def _fill_biases(
             biases[b] = ranked[below] * (1 - part) + ranked[above] * part
 
 
-@njit(cache=True, parallel=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, fastmath=_FAST)
 def _count(
     values: Array,
     lengths: Array,
@@ -285,7 +313,7 @@ def _count(
 ) -> None:
     n_cases, v, L = values.shape
     n_rows = masks.shape[1]
-    for case in prange(n_cases):
+    for case in range(n_cases):
         wide = np.zeros((v, L + 2 * _HALF * dilation.max()), np.float32)
         total, response = np.zeros((v, L), np.float32), np.zeros(L, np.float32)
         needed = np.zeros(v, np.bool_)
@@ -310,7 +338,7 @@ def _count(
                     out[case, row, b] = above * scale
 
 
-@njit(cache=True, parallel=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, fastmath=_FAST)
 def _share(
     values: Array,
     lengths: Array,
@@ -329,7 +357,7 @@ def _share(
 ) -> None:
     n_cases, v, L = values.shape
     n_rows = masks.shape[1]
-    for case in prange(n_cases):
+    for case in range(n_cases):
         margin = _HALF * dilation.max()
         wide = np.zeros((v, L + 2 * margin), np.float32)
         total, response = np.zeros((v, L), np.float32), np.zeros(L, np.float32)
