@@ -18,7 +18,15 @@ if TYPE_CHECKING:
 __all__ = ["Cases", "Labels", "read_cases"]
 
 _LONGEST_LABEL = 120
-_NEEDED = ("classes", "case", "positive_by_channel", "negative_by_channel", "logit", "base", "target")
+_NEEDED = (
+    "classes",
+    "case",
+    "positive_by_channel",
+    "negative_by_channel",
+    "logit",
+    "base",
+    "target",
+)
 
 
 class Labels:
