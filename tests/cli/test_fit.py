@@ -55,12 +55,12 @@ def test_nothing_said_is_the_default(run, files, tmp_path):
 @pytest.mark.parametrize(
     ("options", "symbols"),
     [
-        ("--symbols sax", "SAX(n_bins=5)"),
+        ("--symbols sax", "'sax'"),
         ("--bins 6", "SAX(n_bins=6)"),
         ("--set symbols__n_bins=7", "SAX(n_bins=7)"),
-        ("--set symbols__window=4 --set symbols=sfa", "SFA(window=4)"),
-        ("--symbols one", "One()"),
-        ("--symbols sax,clock", "[SAX(n_bins=5), Clock()]"),
+        ("--set symbols__window=4 --set symbols=sfa", "SFA(alphabet_size=2, window=4)"),
+        ("--symbols one", "'one'"),
+        ("--symbols sax,clock", "['sax', 'clock']"),
         ("--preset LowVar", "SAX()"),
         ("--preset LowVar --bins 8", "SAX(n_bins=8)"),
     ],
@@ -164,7 +164,7 @@ def test_shown_defaults_are_those_of_the_encoder():
     names = {"bins": "symbols__n_bins", "latent": "latent_dim", "segments": "sizes"}
     names |= {"epochs": "max_epochs", "lr": "learning_rate"}
     actual = Segments().get_params()
-    actual["symbols"] = actual["symbols"].name
+    actual["symbols__n_bins"] = Segments().symbolizers()[0].n_bins
     checked = []
     for name, parameter in inspect.signature(fit, eval_str=True).parameters.items():
         shown = parameter.annotation.__metadata__[0].show_default

@@ -46,7 +46,7 @@ def test_training_data(run, tmp_path, text, message):
         ("fit {train} --segments 4,1.5", USAGE, "write it like 4,7 (time points) or 4,0.25"),
         ("fit {train} --segments 4,-0.5", USAGE, "write it like 4,7"),
         ("fit {train} --segments nan", USAGE, "write it like 4,7"),
-        ("fit {train} --segments 0", MISTAKE, "each of sizes must be a number"),
+        ("fit {train} --segments 0", MISTAKE, "must be a whole number, at least 1; got 0"),
         ("fit {train} --symbols sux", MISTAKE, "no symbolizer 'sux'; choose one of 'sax', 'sfa'"),
         ("fit {train} --symbols sax,", MISTAKE, "no symbolizer ''; choose one of 'sax'"),
         ("fit {train} --symbols sux --bins 5", MISTAKE, "no symbolizer 'sux'"),

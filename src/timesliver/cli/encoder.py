@@ -12,8 +12,6 @@ from timesliver.errors import InvalidParameterError
 
 if TYPE_CHECKING:
     from timesliver.encoders import Encoder
-    from timesliver.symbols import Symbolizer
-
 __all__ = ["EncoderOptions", "complete_encoder", "complete_symbols", "read_settings"]
 
 _AUTO = "auto"
@@ -132,30 +130,18 @@ def _refuse_those_of_segments(encoder: Encoder, options: Sequence[str]) -> None:
 
 
 def _symbolizers(encoder: Encoder, names: str | None, bins: int | None) -> Any:
-    """Return the symbolizers of these names, or those of the encoder, with so many symbols.
-
-    Those that the encoder has by itself keep their settings if no number is given.
-    """
+    """Return the symbolizers of these names, or those of the encoder, with so many symbols."""
     from timesliver.symbols import create
 
-    present = {one.name: one for one in encoder.symbolizers()}
-    chosen = list(present) if names is None else [one.strip() for one in names.split(",")]
-    if bins is None:
-        made = [create(present.get(name, name)) for name in chosen]
-    else:
-        made = [_with_bins(name, bins) for name in chosen]
+    known = [one.name for one in encoder.symbolizers()]
+    chosen = known if names is None else [one.strip() for one in names.split(",")]
+    for name in chosen if bins is not None else ():
+        if create(name, 2).n_symbols == create(name, 100).n_symbols:
+            raise InvalidParameterError(
+                f"--bins cannot say how many symbols {name!r} has; leave it out"
+            )
+    made = [name if bins is None else create(name, bins) for name in chosen]
     return made if len(made) > 1 else made[0]
-
-
-def _with_bins(name: str, bins: int) -> Symbolizer:
-    from timesliver.symbols import create
-
-    try:
-        return create(name, bins)
-    except TypeError:  # it does not count its symbols so
-        raise InvalidParameterError(
-            f"--bins cannot say how many symbols {name!r} has; leave it out"
-        ) from None
 
 
 def _set(encoder: Encoder, settings: dict[str, Any]) -> None:
