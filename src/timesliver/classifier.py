@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -154,11 +155,11 @@ class TimeSliverClassifier(SeriesClassifier):
     def _learn(self, cases: Cases, validation: Cases | None, seed: int) -> None:
         self._learn_input(cases, seed)
         whole = self._batch(cases.batch)
-        members = [
-            self._member(view, cases, whole, validation, own_seed)
-            for view in range(len(self.encoders_))
-            for own_seed in _seeds(seed, self.n_estimators)
-        ]
+        members: list[Trained] = []
+        for view, own_seed in product(range(len(self.encoders_)), _seeds(seed, self.n_estimators)):
+            members.append(self._member(view, cases, whole, validation, own_seed))
+            if members[-1].training.interrupted:
+                break
         self.network_ = TimeSliverNetwork.mean([one.network for one in members]).eval()
         views = [part.view for part in self.network_.parts]
         choices = [one.choice for one in members]
@@ -261,7 +262,7 @@ class TimeSliverClassifier(SeriesClassifier):
             the average moment of the "training" series says, so that shares are measured against
             the average training series; what the middle moment of the "series" itself says; or
             None. ``smoothing`` evens evidence out over so many points, each share keeping its
-            mass; "auto" takes twice the longest stretch that the encoder looks at. For "timesliver":
+            mass; "auto" takes the longest stretch that the encoder looks at. For "timesliver":
             ``max_scaling``, whether every product is divided by its largest over the segments.
             For both: ``centred``, to explain the logit minus its mean over the classes.
 

@@ -47,7 +47,7 @@ class Registry(Generic[T]):
 
     def find(self, name: Any) -> type[T]:
         """Return the class of this name."""
-        if name in self.ours:
+        if isinstance(name, str) and name in self.ours:
             module, _, cls = self.ours[name].partition(":")
             loaded = getattr(import_module(module), cls)
         else:

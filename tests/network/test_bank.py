@@ -134,7 +134,9 @@ def test_one_case_at_a_time_and_threads_change_nothing():
     np.testing.assert_array_equal(together, alone)
 
 
-@pytest.mark.parametrize(("n_kernels", "v", "L"), [(84, 1, 1), (2500, 1, 8), (300, 12, 9), (2500, 2, 500)])
+@pytest.mark.parametrize(
+    ("n_kernels", "v", "L"), [(84, 1, 1), (2500, 1, 8), (300, 12, 9), (2500, 2, 500)]
+)
 def test_shapes_are_known_without_data(n_kernels, v, L):
     drawn = draw_bank(n_kernels, np.zeros((2, v, L), np.float32), np.full(2, L), 0)
     for array, known in zip(drawn, bank_shapes(n_kernels, v, L), strict=True):

@@ -119,8 +119,7 @@ class Kernels(Encoder):
     ) -> View:
         """Lay series out, gaps filled by straight lines; what was missing carries no symbol."""
         symbols = tuple(
-            Symbols.unsorted(s.transform(series), series.observed, s.n_symbols)
-            for s in symbolizers
+            Symbols.unsorted(s.transform(series), series.observed, s.n_symbols) for s in symbolizers
         )
         values = _filled(series.standardized(mean, scale), series)
         return View.of(values, series, symbols=symbols)

@@ -406,7 +406,9 @@ def _share(
                     for j in range(v):
                         size += seen[j, edge + t]
                     for j in range(v):
-                        given[j, edge + t] += spoken[t] * seen[j, edge + t] / max(size, np.float32(1))
+                        given[j, edge + t] += (
+                            spoken[t] * seen[j, edge + t] / max(size, np.float32(1))
+                        )
                     continue
                 unit = spoken[t] / size
                 for j in chosen:

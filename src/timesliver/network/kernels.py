@@ -51,7 +51,6 @@ class Responses:
         ]
         return np.stack(rows, axis=1).astype(np.float32)
 
-
     def features(self) -> NDArray[np.float32]:
         """Count the moments whose response exceeds each bias, by symbol: (B, R, K)."""
         values, lengths, _ = self.series

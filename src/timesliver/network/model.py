@@ -69,7 +69,7 @@ class Part(nn.Module):
 
     def smoothing(self, view: View) -> int:
         """Over how many points shares are evened out unless something else is asked for."""
-        return 2 * view.step * max(span(encoder.widths) for encoder in self.encoders)
+        return view.step * max(span(encoder.widths) for encoder in self.encoders)
 
     def sizes(self, n_channels: int, n_timepoints: int) -> Iterator[int]:
         """Yield how many numbers each encoder makes of a case: its segments, or a quarter of P.
