@@ -200,11 +200,11 @@ class TestTimeSliver:
         assert scaled.symmetry < 1e-5
 
     @pytest.mark.parametrize("background", ["training", "series", None])
-    def test_shares_are_complete_against_any_background(self, data, background):
+    @pytest.mark.parametrize("smoothing", ["auto", 0])
+    def test_shares_are_complete_against_any_background(self, data, background, smoothing):
         model = self.fitted(data, False)
-        for smoothing in ("auto", 0):
-            how = {"background": background, "smoothing": smoothing}
-            assert axioms(lambda X: model.explain(X, **how), model, data[0]).completeness < 1e-5
+        how = {"background": background, "smoothing": smoothing}
+        assert axioms(lambda X: model.explain(X, **how), model, data[0]).completeness < 1e-5
 
     def test_positional_encoding_breaks_symmetry(self, data):
         model = self.fitted(data, True)
