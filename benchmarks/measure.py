@@ -8,7 +8,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from timesliver import Batch
+from timesliver.network import Batch, Symbols, View
+from timesliver.series import as_series
 from timesliver.symbols import SAX
 
 K = TypeVar("K")
@@ -31,7 +32,10 @@ def noise(n_cases: int, n_channels: int, n_timepoints: int, seed: int = 0) -> np
 
 
 def batch(X: np.ndarray, n_bins: int) -> Batch:
-    return Batch.prepare(X, SAX(n_bins).fit_transform(X), n_bins)
+    series = as_series(X)
+    symbols = Symbols.of(SAX(n_bins).fit_transform(X), series.observed, n_bins)
+    view = View.of(series.values, series, symbols=(symbols,))
+    return Batch.of(series.values, series, views=(view,))
 
 
 def in_turns(functions: dict[K, Callable[[], object]], repeats: int) -> dict[K, list[float]]:
