@@ -17,7 +17,6 @@ from timesliver.explainers.model import Model
 from timesliver.explainers.timex.losses import total_loss
 from timesliver.explainers.timex.networks import TimeXNetwork
 from timesliver.network.batch import Batch
-from timesliver.sampling import rank_in_class
 from timesliver.training import Record, progress
 from timesliver.typing import IntArray
 
@@ -100,12 +99,13 @@ def split(classes: ArrayLike, schedule: Schedule, seed: int) -> tuple[IntArray, 
 
     Fewer than five cases do both.
     """
+    classes = np.asarray(classes)
     rng = np.random.default_rng(seed)
-    mixed = rng.permutation(len(np.asarray(classes)))
-    _, of_case = np.unique(np.asarray(classes)[mixed], return_inverse=True)
-    shift = rng.random(of_case.max() + 1)
-    place = (rank_in_class(of_case) + shift[of_case]) / np.bincount(of_case)[of_case]
-    order = mixed[np.argsort(place)]  # the cases of each class are evenly spread over it
+    place = np.empty(len(classes))
+    for c in np.unique(classes):
+        members = np.flatnonzero(classes == c)
+        place[members] = (rng.permutation(len(members)) + rng.random()) / len(members)
+    order = np.argsort(place)  # the cases of each class are evenly spread over it
     n_validation = min(schedule.n_validation, len(order) // 5)
     rest = order[n_validation:]
     chosen = rest[: schedule.n_cases]
