@@ -321,12 +321,15 @@ class TimeSliverClassifier(SeriesClassifier):
                 ]
             )
         known = [one.n_channels_ for of_view in self.symbolizers_ for one in of_view]
-        shapes = [self.mean_.shape, self.scale_.shape]
-        if {*known, *(shape[0] for shape in shapes if len(shape) == 1)} != {self.n_channels_}:
+        shapes = {self.mean_.shape, self.scale_.shape, *((count,) for count in known)}
+        if shapes != {(self.n_channels_,)}:
             raise ValueError(f"{self.n_channels_} channels, but symbols and scales of {shapes}")
         self._trained_encoders = [
             (part["view"], from_description(part["encoder"])) for part in description["parts"]
         ]
+        for view, encoder in self._trained_encoders:
+            check_count("view", view, 0, len(self.encoders_) - 1)
+            encoder.check()  # a file may ask for more layers than anyone can wait for
         return self._fresh_network(0)
 
 
