@@ -97,7 +97,9 @@ def to_description(value: Any) -> Any:
             }
     if isinstance(value, list | tuple | np.ndarray):
         parts = [to_description(part) for part in value]
-        lost = any(part is None and given is not None for part, given in zip(parts, value, strict=True))
+        lost = any(
+            part is None and given is not None for part, given in zip(parts, value, strict=True)
+        )
         return None if lost else parts  # callbacks, for one, belong to the moment
     if isinstance(value, np.generic):
         return value.item()
