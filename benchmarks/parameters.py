@@ -39,9 +39,7 @@ class Row:
             n_inputs = self.projection_dim
         encoders = [SegmentEncoder(n_inputs, self.latent_dim, m) for m in self.segment_sizes]
         shape = Shape(self.n_channels, self.n_classes, ((self.n_channels, self.n_bins),))
-        terms = [
-            Segments.terms(shape, self.latent_dim, pooling=self.pooling) for _ in encoders
-        ]
+        terms = [Segments.terms(shape, self.latent_dim, pooling=self.pooling) for _ in encoders]
         return TimeSliverNetwork([Part(encoders, terms, stem)], self.n_classes)
 
     def ours(self) -> int:

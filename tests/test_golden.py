@@ -60,9 +60,7 @@ def outputs(network: TimeSliverNetwork, encoder: Segments) -> dict[str, np.ndarr
 def test_outputs_have_not_drifted(name):
     with np.load(GOLDEN / f"{name}.npz", allow_pickle=False) as stored:
         reference = dict(stored)
-    encoder = Segments(
-        **{"latent_dim": LATENT_DIM, "positional_encoding": False} | SETTINGS[name]
-    )
+    encoder = Segments(**{"latent_dim": LATENT_DIM, "positional_encoding": False} | SETTINGS[name])
     shape = Shape(N_CHANNELS, N_CLASSES, ((N_CHANNELS, N_SYMBOLS),))
     [(_, network)] = encoder.networks(shape, seed=0, can_choose=False)
     weights = {

@@ -130,7 +130,7 @@ def test_additive_shares(problem):
 @given(problems(), st.sampled_from([2, 3, 4]))
 def test_points_that_were_averaged_share_alike(problem, step):
     problem = make_problem(problem.series, step=step, sizes=(2, 3), symbols=["sax", "clock"])
-    B, v, L = problem.batch.values.shape
+    L = problem.batch.n_timepoints
     net = explain(problem.network, problem.batch, 1, **PLAIN)
     net = net.positive_by_channel - net.negative_by_channel
     expected = textbook_shares(problem, 1)
