@@ -40,12 +40,9 @@ def choose_cases(predicted: NDArray[Any], mistaken: BoolArray, n_most: int) -> I
     if n_cases <= n_most:
         return np.arange(n_cases)
     mistakes = np.flatnonzero(mistaken)
-    mistakes = mistakes[np.argsort(rank_in_class(predicted[mistakes]), kind="stable")][
-        : n_most // 2
-    ]
+    turns = rank_in_class(predicted[mistakes])
+    mistakes = mistakes[np.argsort(turns, kind="stable")][: n_most // 2]
     others = np.setdiff1d(np.arange(n_cases), mistakes)
-    turns = (
-        rank_in_class(predicted[others]) + n_cases * mistaken[others]
-    )  # further mistakes come last
+    turns = rank_in_class(predicted[others]) + n_cases * mistaken[others]  # mistakes come last
     others = others[np.argsort(turns, kind="stable")][: n_most - len(mistakes)]
     return np.sort(np.concatenate([mistakes, others]))
