@@ -9,12 +9,13 @@ import numpy as np
 from timesliver import Attribution, TimeSliverClassifier, explainers
 from timesliver.bench.cache import Cache
 from timesliver.bench.jobs import Job
-from timesliver.bench.tasks.data import load_parts, settings, tested
+from timesliver.bench.tasks.activations import ActivatedScores
+from timesliver.bench.tasks.data import at_random, load_parts, settings, tested
 from timesliver.bench.tasks.models import trained
 from timesliver.errors import InvalidParameterError, NotApplicableError
 from timesliver.metrics import controls
 from timesliver.series import as_series
-from timesliver.typing import FloatArray
+from timesliver.typing import FloatArray, JSONDict
 
 __all__ = ["explained", "explainer"]
 
@@ -28,13 +29,30 @@ def explainer(job: Job, cache: Cache) -> explainers.AnyExplainer:
     entry = settings(job)["explainer"]
     if "control" in entry:
         raise NotApplicableError(f"{job.explainer} is no method that explains, only a control")
-    options = dict(entry.get("options", {}))
+    options = _options(entry["name"], entry.get("options", {})) | {"random_state": job.seed}
     if "setting" in entry:
         options["setting"] = entry["setting"]
-    made = explainers.create(entry["name"], trained(job, cache), random_state=job.seed, **options)
+    model = trained(job, cache)
+    if "activation" in options:
+        made: explainers.AnyExplainer = ActivatedScores(model, **options)
+    else:
+        made = explainers.create(entry["name"], model, **options)
     train = load_parts(job).train
-    some = np.random.default_rng(0).permutation(len(train))[:_MOST_TRAINING]
+    some = at_random(len(train), _MOST_TRAINING)
     return made.fit(train.X[some], None if train.y is None else train.y[some])
+
+
+def _options(name: str, given: JSONDict) -> dict[str, Any]:
+    """Return options of an explainer from their spelling in the catalogue.
+
+    It is part of the hash of every job, so it stays: shares of the logit are plain unless
+    ``background`` and ``spread`` refine them.
+    """
+    options = dict(given)
+    if name == "additive":
+        options["background"] = "series" if options.get("background") else None
+        options["smoothing"] = "auto" if options.pop("spread", False) else 0
+    return options
 
 
 def explained(job: Job, cache: Cache, part: str = "test") -> Attribution:
@@ -71,22 +89,21 @@ def _control(name: str, model: Any, X: Any, seed: int) -> Attribution:
     """Return the scores of a control as if they were evidence for the predicted class."""
     if name == "untrained" and not isinstance(model, TimeSliverClassifier):
         raise NotApplicableError("the control 'untrained' is a TimeSliver before training")
-    found = controls(X, random_state=seed, model=model if name == "untrained" else None)
-    if name not in found:
-        raise InvalidParameterError(f"there is no control {name!r}; known are {', '.join(found)}")
-    scores = np.asarray(found[name], dtype=np.float32)
+    known = controls(X, random_state=seed, model=model if name == "untrained" else None)
+    if name not in known:
+        raise InvalidParameterError(f"there is no control {name!r}; known are {', '.join(known)}")
+    scores = np.asarray(known[name], dtype=np.float32)
     logits = model.logits(X)
     target = logits.argmax(axis=1)
-    series = as_series(X)
     return Attribution(
         positive_by_channel=scores,
         negative_by_channel=np.zeros_like(scores),
         logit=logits.max(axis=1),
-        bias=np.zeros(len(scores), np.float32),
+        base=np.zeros(len(scores), np.float32),
         target=target,
         classes=model.classes_,
         method=name,
-        series=np.where(series.observed, series.values, np.nan).astype(np.float32),
+        series=as_series(X).with_gaps.astype(np.float32),
         has_sign=False,
         has_channels=scores.shape[1] > 1,
     )
