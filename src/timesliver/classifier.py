@@ -16,7 +16,7 @@ from timesliver.attribution import Attribution, explain, join, options_of
 from timesliver.encoders import Encoder, Shape
 from timesliver.errors import InvalidParameterError, check_count
 from timesliver.estimator import SeriesClassifier, Trained, target_indices
-from timesliver.network import Batch, Part, TimeSliverNetwork
+from timesliver.network import Batch, TimeSliverNetwork
 from timesliver.registry import from_description, to_description
 from timesliver.series import PaddedSeries
 from timesliver.symbols import from_state
@@ -156,7 +156,9 @@ class TimeSliverClassifier(SeriesClassifier):
         ]
         self.network_ = TimeSliverNetwork.mean([one.network for one in members]).eval()
         self.network_.learn_average(whole.to(self.network_.bias.device))
-        self._trained_encoders = [one.choice for one in members]
+        views = [part.view for part in self.network_.parts]
+        choices = [one.choice for one in members]
+        self._trained_encoders = list(zip(views, choices, strict=True))
         self.history_ = [
             {"member": i, **record}
             for i, one in enumerate(members)
@@ -174,16 +176,33 @@ class TimeSliverClassifier(SeriesClassifier):
             train, validation = cases.split(how.validation_fraction, seed)
         series, of_case = encoder.augmented(train.batch, self.mean_)
         batch = whole if series is cases.batch else self._batch(series)
-        candidates = encoder.networks(self._shape(view), seed, validation is not None)
-        for _, network in candidates:
-            for part in network.parts:
-                part.view = view
+        candidates = self._networks(view, encoder, seed, validation is not None)
         return self._best(
             candidates,
             train[torch.from_numpy(of_case)].of(batch),
             validation and validation.of(self._batch(validation.batch)),
             how,
             seed,
+        )
+
+    def _networks(
+        self, view: int, encoder: Encoder, seed: int, can_choose: bool
+    ) -> list[tuple[Encoder, TimeSliverNetwork]]:
+        """Make the networks that an encoder has to offer."""
+        candidates = encoder.networks(self._shape(view), seed, can_choose)
+        for _, network in candidates:
+            for part in network.parts:
+                part.view = view
+        return candidates
+
+    def _fresh_network(self, seed: int) -> TimeSliverNetwork:
+        """Return a network like the trained one, with the weights it had before any training."""
+        seeds = _seeds(seed, len(self._trained_encoders))
+        return TimeSliverNetwork.mean(
+            [
+                self._networks(view, encoder, own_seed, can_choose=False)[0][1]
+                for (view, encoder), own_seed in zip(self._trained_encoders, seeds, strict=True)
+            ]
         )
 
     def _shape(self, view: int) -> Shape:
@@ -229,7 +248,7 @@ class TimeSliverClassifier(SeriesClassifier):
             the average moment of the "training" series says, so that shares are measured against
             the average training series; what the middle moment of the "series" itself says; or
             None. ``smoothing`` evens evidence out over so many points, each share keeping its
-            mass; "auto" takes the longest stretch that the encoder looks at. For "timesliver":
+            mass; "auto" takes twice the longest stretch that the encoder looks at. For "timesliver":
             ``max_scaling``, whether every product is divided by its largest over the segments.
             For both: ``centred``, to explain the logit minus its mean over the classes.
 
@@ -284,8 +303,8 @@ class TimeSliverClassifier(SeriesClassifier):
                 {"encoder": to_description(encoder), "symbols": [config for config, _ in states]}
             )
         parts = [
-            {"view": part.view, "encoder": to_description(encoder)}
-            for part, encoder in zip(self.network_.parts, self._trained_encoders, strict=True)
+            {"view": view, "encoder": to_description(encoder)}
+            for view, encoder in self._trained_encoders
         ]
         return arrays, {"views": views, "parts": parts}
 
@@ -304,16 +323,10 @@ class TimeSliverClassifier(SeriesClassifier):
         shapes = [self.mean_.shape, self.scale_.shape]
         if {*known, *(shape[0] for shape in shapes if len(shape) == 1)} != {self.n_channels_}:
             raise ValueError(f"{self.n_channels_} channels, but symbols and scales of {shapes}")
-        parts: list[Part] = []
         self._trained_encoders = [
-            from_description(part["encoder"]) for part in description["parts"]
+            (part["view"], from_description(part["encoder"])) for part in description["parts"]
         ]
-        for encoder, stored in zip(self._trained_encoders, description["parts"], strict=True):
-            [(_, network)] = encoder.networks(self._shape(stored["view"]), 0, can_choose=False)
-            for part in network.parts:
-                part.view = stored["view"]
-                parts.append(part)
-        return TimeSliverNetwork(parts, len(self.classes_))
+        return self._fresh_network(0)
 
 
 def _seeds(seed: int, count: int) -> list[int]:

@@ -2,7 +2,14 @@
 
 import pytest
 
-from timesliver.backbones import CNNNetwork, COLORNetwork, TransformerNetwork
+from timesliver.backbones import (
+    CNN,
+    COLOR,
+    CNNNetwork,
+    COLORNetwork,
+    Transformer,
+    TransformerNetwork,
+)
 
 
 def count(network):
@@ -22,7 +29,7 @@ def count(network):
     ],
 )
 def test_cnn(n_channels, n_classes, sizes, expected):
-    assert count(CNNNetwork(n_channels, n_classes, **sizes)) == expected
+    assert count(CNNNetwork(CNN(**sizes), n_channels, n_classes)) == expected
 
 
 AUDIO = {"stem_widths": (64, 64, 128), "stem_kernels": (2, 2, 2), "head": (64, 32, 8)}
@@ -55,7 +62,7 @@ FREQSUM = {
     ],
 )
 def test_transformer(n_channels, n_classes, sizes, expected):
-    assert count(TransformerNetwork(n_channels, n_classes, **sizes)) == expected
+    assert count(TransformerNetwork(Transformer(**sizes), n_channels, n_classes)) == expected
 
 
 @pytest.mark.parametrize(
@@ -71,4 +78,7 @@ def test_transformer(n_channels, n_classes, sizes, expected):
     ],
 )
 def test_color(n_channels, n_classes, n_symbols, latent_dim, expected):
-    assert count(COLORNetwork(n_channels, n_classes, n_symbols, latent_dim)) == expected
+    assert (
+        count(COLORNetwork(COLOR(n_bins=n_symbols, latent_dim=latent_dim), n_channels, n_classes))
+        == expected
+    )

@@ -3,15 +3,20 @@ import pytest
 import torch
 from torch import nn
 
+from batches import batch_of
 from timesliver.backbones import (
     CNN,
+    COLOR,
+    FCN,
+    LSTM,
     CNNNetwork,
     COLORNetwork,
     FCNNetwork,
+    InceptionTime,
     InceptionTimeNetwork,
     LSTMNetwork,
+    ResNet,
     ResNetNetwork,
-    SeriesBatch,
     Transformer,
     TransformerNetwork,
 )
@@ -23,11 +28,17 @@ def batch(n_cases=3, n_channels=2, n_timepoints=20, lengths=None):
         n_cases, n_channels, n_timepoints, generator=torch.Generator().manual_seed(0)
     )
     lengths = torch.tensor(lengths or [n_timepoints] * n_cases)
-    return SeriesBatch(values * (torch.arange(n_timepoints) < lengths[:, None, None]), lengths)
+    return batch_of(values * (torch.arange(n_timepoints) < lengths[:, None, None]), lengths)
 
 
 def test_attention_equals_torchs_own_layer():
-    network = TransformerNetwork(2, 3, (16, 32), (2, 2), (1, 1), ff_width=64, head=()).eval()
+    network = TransformerNetwork(
+        Transformer(
+            stem_widths=(16, 32), stem_kernels=(2, 2), stem_strides=(1, 1), ff_width=64, head=()
+        ),
+        2,
+        3,
+    ).eval()
     ours = network.layers[0]
     theirs = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)
     with torch.no_grad():
@@ -53,7 +64,7 @@ def test_attention_equals_torchs_own_layer():
 
 
 def test_attention_and_its_gradient_can_be_read():
-    network = TransformerNetwork(2, 3, n_layers=2).eval()
+    network = TransformerNetwork(Transformer(n_layers=2), 2, 3).eval()
     cases = batch(lengths=[20, 12, 3])
     logits, attention = network(cases, return_attention=True)
     torch.testing.assert_close(logits, network(cases))
@@ -66,7 +77,9 @@ def test_attention_and_its_gradient_can_be_read():
 
 
 def test_a_token_sees_its_span_and_nothing_else():
-    network = TransformerNetwork(1, 2, (4, 4, 4), (4, 2, 2), (2, 2, 1))
+    network = TransformerNetwork(
+        Transformer(stem_widths=(4, 4, 4), stem_kernels=(4, 2, 2), stem_strides=(2, 2, 1)), 1, 2
+    )
     assert (network.span, network.stride) == (10, 4)
     x = torch.zeros(1, 1, 40, requires_grad=True)
     tokens = network.stem(x + 0.1)
@@ -93,7 +106,7 @@ def test_long_series_are_shortened(n_timepoints, pooled, strides):
 
 
 def test_relus_and_pools_are_modules_of_their_own():
-    network = CNNNetwork(1, 2)
+    network = CNNNetwork(CNN(), 1, 2)
     calls = []
     for module in network.modules():
         if isinstance(module, nn.ReLU | nn.MaxPool1d):
@@ -103,9 +116,9 @@ def test_relus_and_pools_are_modules_of_their_own():
 
 
 def test_color_against_plain_loops():
-    network = COLORNetwork(2, 3, n_symbols=3, latent_dim=4, positional_encoding=False).eval()
+    network = COLORNetwork(COLOR(n_bins=3, latent_dim=4, positional_encoding=False), 2, 3).eval()
     codes = torch.tensor([[[1, 2, 3, 3, 0, 1, 0], [2, 2, 1, 3, 1, 0, 0]]])
-    cases = SeriesBatch(codes.float(), torch.tensor([6]))
+    cases = batch_of(codes.float(), torch.tensor([6]))
     D, Q = network.encode(cases)
     expected = torch.zeros(4, 6)
     for k in range(3):  # the case has 6 points, so three segments of 4
@@ -119,16 +132,23 @@ def test_color_against_plain_loops():
 
 
 @pytest.mark.parametrize(
-    "kind", [CNNNetwork, FCNNetwork, ResNetNetwork, InceptionTimeNetwork, LSTMNetwork]
+    ("kind", "settings"),
+    [
+        (CNNNetwork, CNN()),
+        (FCNNetwork, FCN()),
+        (ResNetNetwork, ResNet()),
+        (InceptionTimeNetwork, InceptionTime()),
+        (LSTMNetwork, LSTM()),
+    ],
 )
-def test_training_does_not_see_the_padding(kind):
+def test_training_does_not_see_the_padding(kind, settings):
     cases = batch(lengths=[20, 12, 3])
-    longer = SeriesBatch(nn.functional.pad(cases.values, (0, 13)), cases.lengths)
-    first, second = kind(2, 3).train(), kind(2, 3).train()
+    longer = batch_of(nn.functional.pad(cases.values, (0, 13)), cases.lengths)
+    first, second = kind(settings, 2, 3).train(), kind(settings, 2, 3).train()
     torch.testing.assert_close(first(cases), second(longer), rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(first.eval()(cases), second.eval()(cases), rtol=1e-4, atol=1e-5)
 
 
 def test_wrong_channels():
     with pytest.raises(InvalidInputError, match=r"made for series of shape \(n_cases, 3"):
-        CNNNetwork(3, 2)(batch())
+        CNNNetwork(CNN(), 3, 2)(batch())

@@ -5,8 +5,9 @@ import pytest
 import torch
 from torch import nn
 
+from batches import batch_of
 from classifier.conftest import bumps
-from timesliver.backbones import COLOR, LSTM, COLORNetwork, LSTMNetwork, SeriesBatch
+from timesliver.backbones import COLOR, LSTM, COLORNetwork, LSTMNetwork
 from timesliver.errors import InvalidParameterError
 
 RAW = {"mode": "raw", "latent_dim": 4, "row_norm": True}
@@ -20,7 +21,7 @@ RAW = {"mode": "raw", "latent_dim": 4, "row_norm": True}
     ],
 )
 def test_parameter_counts_of_the_paper(n_channels, n_classes, sizes, expected):
-    network = COLORNetwork(n_channels, n_classes, **RAW, **sizes)
+    network = COLORNetwork(COLOR(**RAW, **sizes), n_channels, n_classes)
     assert sum(weight.numel() for weight in network.parameters()) == expected
 
 
@@ -32,11 +33,13 @@ def test_the_estimator_has_the_same_network():
 
 def test_raw_against_plain_loops():
     network = COLORNetwork(
-        3, 2, latent_dim=4, mode="raw", row_norm=True, projection=True, positional_encoding=False
+        COLOR(latent_dim=4, mode="raw", row_norm=True, projection=True, positional_encoding=False),
+        3,
+        2,
     ).eval()
     x = torch.randn(1, 3, 9, generator=torch.Generator().manual_seed(0))
     x[:, :, 7:] = 0
-    D, Q = network.encode(SeriesBatch(x, torch.tensor([7])))
+    D, Q = network.encode(batch_of(x, torch.tensor([7])))
     expected = torch.zeros(6, 3)
     for k in range(4):  # the case has 7 points, so four segments of 4
         for offset, weight in enumerate((1, 3, 3, 1)):  # three averages of two points in a row
@@ -50,7 +53,7 @@ def test_raw_against_plain_loops():
     torch.testing.assert_close(Q[0], q)
     P = D[0].T @ Q[0]
     P = (P - P.mean(0)) / (P.var(0, unbiased=False) + 1e-5).sqrt()
-    logits = network(SeriesBatch(x, torch.tensor([7])))
+    logits = network(batch_of(x, torch.tensor([7])))
     torch.testing.assert_close(logits, network.head(P.flatten()[None]), rtol=1e-4, atol=1e-5)
 
 
@@ -90,16 +93,16 @@ def test_impossible_settings():
 
 
 def test_the_lstm_reads_means():
-    network = LSTMNetwork(2, 3, width=5, step=4).eval()
+    network = LSTMNetwork(LSTM(width=5, step=4), 2, 3).eval()
     x = torch.randn(2, 2, 10, generator=torch.Generator().manual_seed(0))
     x[1, :, 5:] = 0
-    found = network(SeriesBatch(x, torch.tensor([10, 5])))
+    found = network(batch_of(x, torch.tensor([10, 5])))
     means = [x[0, :, :4].mean(1), x[0, :, 4:8].mean(1), x[0, :, 8:].mean(1)]
     states, _ = network.lstm(torch.stack(means)[None])
     torch.testing.assert_close(found[0], network.head(states[0, -1]))
     states, _ = network.lstm(torch.stack([x[1, :, :4].mean(1), x[1, :, 4]])[None])
     torch.testing.assert_close(found[1], network.head(states[0, -1]))
-    longer = SeriesBatch(nn.functional.pad(x, (0, 7)), torch.tensor([10, 5]))
+    longer = batch_of(nn.functional.pad(x, (0, 7)), torch.tensor([10, 5]))
     torch.testing.assert_close(network(longer), found)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from torch import nn
 
+from timesliver.backbones import Transformer, TransformerNetwork
 from timesliver.backbones.layers import seeded
 
 
@@ -33,3 +34,9 @@ class Smooth(nn.Module):
 
     def forward(self, x):
         return self.layers(x)
+
+
+def small_transformer():
+    """One layer of two heads, for series of two channels and three classes."""
+    sizes = {"stem_widths": (8,), "stem_kernels": (3,), "n_heads": 2, "ff_width": 16, "head": ()}
+    return TransformerNetwork(Transformer(**sizes), 2, 3).eval()

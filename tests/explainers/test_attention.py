@@ -3,16 +3,24 @@ import pytest
 import torch
 from torch import nn
 
-from timesliver.backbones import SeriesBatch, TransformerNetwork
+from batches import batch_of
+from timesliver.backbones import Transformer, TransformerNetwork
 from timesliver.backbones.layers import seeded
 from timesliver.errors import InvalidParameterError, NotApplicableError
 from timesliver.explainers import as_model, create
-from timesliver.explainers.attention import AttentionTracing, GradSAM, mean_of_covering
+from timesliver.explainers.attention import AttentionTracing, GradSAM
+from timesliver.explainers.windows import mean_of_covering
 
 
 def network(n_layers=2, kernels=(3, 2), strides=(2, 1), **sizes):
-    settings = {"n_heads": 2, "ff_width": 8, "head": (5,), "seed": 3} | sizes
-    made = TransformerNetwork(2, 3, (6, 8), kernels, strides, n_layers=n_layers, **settings).eval()
+    settings = Transformer(
+        stem_widths=(6, 8),
+        stem_kernels=kernels,
+        stem_strides=strides,
+        n_layers=n_layers,
+        **{"n_heads": 2, "ff_width": 8, "head": (5,)} | sizes,
+    )
+    made = TransformerNetwork(settings, 2, 3, seed=3).eval()
     with torch.no_grad(), seeded(1):  # sharper than the initial weights, so that heads differ
         for layer in made.layers:
             layer.attention.project.weight.mul_(4)
@@ -25,7 +33,7 @@ def series(n_cases=4, n_timepoints=17, seed=0):
 
 
 def one(X, case=0):
-    return SeriesBatch(torch.from_numpy(X[case : case + 1]), torch.tensor([X.shape[2]]))
+    return batch_of(torch.from_numpy(X[case : case + 1]), torch.tensor([X.shape[2]]))
 
 
 def to_time(tokens, span, stride, n_timepoints):
@@ -79,8 +87,8 @@ def test_uniform_attention_is_received_by_all_alike():
             layer.attention.project.weight.zero_()
     explainer = AttentionTracing(model)
     X = series(n_timepoints=18)
-    tokens = explainer._token_scores(model, one(X), torch.tensor([0]))
-    assert tokens.shape == (1, 7)
+    tokens, _ = explainer._window_scores(one(X), torch.tensor([0]))
+    assert tokens.shape == (1, 1, 7)
     np.testing.assert_allclose(tokens.numpy(), 1 / 7, rtol=1e-6)
     np.testing.assert_allclose(explainer.explain(X).positive[:, :17], 1, rtol=1e-6)
     assert not explainer.explain(X).positive[:, 17].any()  # no token reads the last point
@@ -183,7 +191,7 @@ def test_short_and_unequal_cases_alone_and_together(name):
 def test_many_tokens_are_taken_in_parts(monkeypatch):
     model, X = network(), series(6)
     whole = GradSAM(model).explain(X).positive
-    monkeypatch.setattr("timesliver.explainers.attention._NUMBERS", 1)
+    monkeypatch.setattr("timesliver.explainers.windows._NUMBERS", 1)
     sizes = []
     encode = TransformerNetwork._encode
 

@@ -4,18 +4,22 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from explainers.small import Smooth
+from explainers.small import Smooth, small_transformer
 from timesliver.backbones import (
+    CNN,
+    FCN,
+    LSTM,
     CNNNetwork,
     FCNNetwork,
+    InceptionTime,
     InceptionTimeNetwork,
     LSTMNetwork,
+    ResNet,
     ResNetNetwork,
-    TransformerNetwork,
 )
 from timesliver.backbones.layers import seeded
 from timesliver.errors import InvalidInputError, NotApplicableError
-from timesliver.explainers import Model, as_model, create
+from timesliver.explainers import as_model, create
 from timesliver.explainers.rescale import rescaling
 
 settings = pytest.mark.parametrize("setting", ["fair", "paper"])
@@ -141,10 +145,10 @@ def test_hooks_go_even_if_the_network_fails(setting):
 
 
 def networks():
-    yield CNNNetwork(2, 3, (8, 8, 8), 2, 2, (6,))
-    yield FCNNetwork(2, 3, (8, 8), (8, 3))
-    yield ResNetNetwork(2, 3, (6, 6), (8, 5))
-    yield InceptionTimeNetwork(2, 3, 4, (10, 5), 3)
+    yield CNNNetwork(CNN(widths=(8, 8, 8), kernel_size=2, pooled_layers=2, head=(6,)), 2, 3)
+    yield FCNNetwork(FCN(widths=(8, 8), kernel_sizes=(8, 3)), 2, 3)
+    yield ResNetNetwork(ResNet(widths=(6, 6), kernel_sizes=(8, 5)), 2, 3)
+    yield InceptionTimeNetwork(InceptionTime(width=4, kernel_sizes=(10, 5), depth=3), 2, 3)
 
 
 @pytest.mark.parametrize("network", list(networks()), ids=lambda network: type(network).__name__)
@@ -230,21 +234,14 @@ def test_papers_setting_is_captums_on_pooled_networks():
 @pytest.mark.parametrize("method", ["deep_lift", "deep_lift_shap"])
 def test_recurrent_layers_are_refused(method):
     with pytest.raises(NotApplicableError, match="recurrent"):
-        create(method, LSTMNetwork(2, 3, 4).eval())
+        create(method, LSTMNetwork(LSTM(width=4), 2, 3).eval())
     with pytest.raises(NotApplicableError, match="recurrent"):
         create(method, nn.Sequential(nn.GRU(2, 3)).eval())
 
 
-def test_a_model_without_a_network_is_refused():
-    plain = as_model(Smooth().eval())
-    model = Model(None, plain._forward, plain._read, has_gradients=True)
-    with pytest.raises(NotApplicableError, match="integrated_gradients"):
-        create("deep_lift", model)
-
-
 @settings
 def test_transformers_are_explained_though_shares_do_not_add_up(setting):
-    network = TransformerNetwork(2, 3, (8,), (3,), (1,), 2, 16, head=()).eval()
+    network = small_transformer()
     a = create("deep_lift", network, setting=setting).explain(series())
     assert np.isfinite(net(a)).all()
     assert np.abs(net(a)).max() > 0

@@ -1,8 +1,11 @@
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
+from timesliver import explainers
 from timesliver.errors import InvalidParameterError
 from timesliver.explainers import AnyExplainer, create, find, names
 from timesliver.explainers.registry import GROUP
@@ -39,6 +42,23 @@ def test_classes_are_called_as_registered(name):
     cls = find(name)
     assert issubclass(cls, AnyExplainer)
     assert cls.name == name
+
+
+def test_classes_can_be_imported_and_are_only_then():
+    for cls in map(find, OURS):
+        assert getattr(explainers, cls.__name__) is cls
+        assert cls.__name__ in explainers.__all__
+        assert cls.__name__ in dir(explainers)
+    with pytest.raises(AttributeError, match="no attribute 'Saliency'"):
+        explainers.Saliency  # noqa: B018
+    program = """
+import sys
+import timesliver.explainers
+assert "timesliver.explainers.lime" not in sys.modules
+from timesliver.explainers import LIME
+assert LIME.name == "lime"
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_unknown_names_and_options():

@@ -3,20 +3,25 @@ import pytest
 import torch
 from torch import nn
 
+from batches import batch_of
+from explainers.small import small_transformer
 from timesliver.backbones import (
+    CNN,
+    COLOR,
+    FCN,
+    LSTM,
     CNNNetwork,
     COLORNetwork,
     FCNNetwork,
+    InceptionTime,
     InceptionTimeNetwork,
     LSTMNetwork,
+    ResNet,
     ResNetNetwork,
-    SeriesBatch,
-    TransformerNetwork,
 )
 from timesliver.backbones.layers import seeded
 from timesliver.errors import InvalidParameterError, NotApplicableError
-from timesliver.explainers import Model, as_model, create
-from timesliver.explainers.grad_cam import _Sight
+from timesliver.explainers import create
 
 settings = pytest.mark.parametrize("setting", ["fair", "paper"])
 
@@ -75,104 +80,30 @@ def test_papers_setting_is_captums():
 
 @settings
 def test_of_a_backbone_the_last_features_are_taken(setting):
-    network, X = CNNNetwork(2, 3, (6, 5), 2, 1, (4,)).eval(), series()
+    network, X = (
+        CNNNetwork(CNN(widths=(6, 5), kernel_size=2, pooled_layers=1, head=(4,)), 2, 3).eval(),
+        series(),
+    )
     by_features = create("grad_cam", network, setting=setting).explain(X)
     layer = network.convolutions[-1]
     by_layer = create("grad_cam", network, setting=setting, layer=layer).explain(X)
     np.testing.assert_allclose(by_features.net, by_layer.net, atol=1e-6)
 
 
-# --- where a position of a layer looks -----------------------------------------------------------
+# --- from positions to time points ---------------------------------------------------------------
 
 
-def seen_by(module, n_timepoints):
-    """Which times each position sees, by spreading a value that is no number: (T, L)."""
-    x = torch.zeros(n_timepoints, 2, n_timepoints)
-    x[torch.arange(n_timepoints), :, torch.arange(n_timepoints)] = torch.nan
-    with torch.no_grad():
-        return module(x).isnan().any(1).T.numpy()
-
-
-def networks():
-    yield CNNNetwork(2, 3, (4, 4, 4, 4), 2, 2), (4, 0, 14)
-    yield FCNNetwork(2, 3, (4, 4, 4)), (1, -6, 7)
-    yield ResNetNetwork(2, 3, (4, 4), (8, 5)), (1, -10, 12)
-    yield InceptionTimeNetwork(2, 3, 3, (10, 5), 3), (1, -12, 15)
-
-
-@pytest.mark.parametrize(("network", "expected"), list(networks()))
-def test_sight_of_the_backbones(network, expected):
-    def features(x):
-        return network.eval().features(SeriesBatch(x, torch.full((len(x),), x.shape[2])))[0]
-
-    check_sight(features, expected)
-
-
-@pytest.mark.parametrize(
-    ("layers", "expected"),
-    [
-        ([nn.Conv1d(2, 3, 5, stride=2, padding=2)], (2, -2, 2)),
-        ([nn.Conv1d(2, 3, 3, dilation=4), nn.AvgPool1d(3)], (3, 0, 10)),
-        ([nn.Conv1d(2, 3, 5, padding=2, padding_mode="reflect")], (1, -2, 2)),
-        ([nn.ReplicationPad1d((4, 0)), nn.Conv1d(2, 3, 5)], (1, -4, 0)),
-        ([nn.MaxPool1d(3, 2, 1), nn.ConstantPad1d((4, 0), 0.0), nn.Conv1d(2, 3, 5)], (2, -9, 1)),
-    ],
-)
-def test_sight_of_other_layers(layers, expected):
-    check_sight(nn.Sequential(*layers), expected)
-
-
-def check_sight(module, expected):
-    L = 80
-    x = torch.zeros(1, 2, L, requires_grad=True)
-    sight = _Sight.of(module(x), x)
-    assert sight == expected
-    sees = seen_by(module, L)
-    for u in range(len(sees)):
-        times = np.arange(sight.step * u + sight.first, sight.step * u + sight.last + 1)
-        inside = times[(times >= 0) & (times < L)].astype(int)
-        assert set(np.flatnonzero(sees[u])) <= set(inside)
-        if len(inside) == len(times):
-            assert sees[u, inside[[0, -1]]].all()
-
-
-def test_the_fair_map_is_interpolated_between_the_centres():
+def test_the_fair_map_is_interpolated_between_positions_spread_evenly():
     layers = nn.Conv1d(2, 5, 4), nn.ReLU(), nn.MaxPool1d(2), nn.Conv1d(5, 3, 4)
     model, X = Averaging(*layers).eval(), series()
     a = create("grad_cam", model).explain(X)
     features = model.layers(torch.from_numpy(X)).detach().numpy()
-    weights = model.head.weight.detach().numpy()[a.target] / features.shape[2]
-    found = np.einsum("nk,nkt->nt", weights, features)
-    receptive = 4 + 1 + 3 * 2
-    centres = np.arange(features.shape[2]) * 2 + (receptive - 1) / 2
-    expected = [np.interp(np.arange(40), centres, row) for row in found]
+    n_positions = features.shape[2]
+    weights = model.head.weight.detach().numpy()[a.target] / n_positions
+    positions = np.einsum("nk,nkt->nt", weights, features)
+    centres = (np.arange(n_positions) + 0.5) * 40 / n_positions - 0.5
+    expected = [np.interp(np.arange(40), centres, row) for row in positions]
     np.testing.assert_allclose(a.net, expected, atol=1e-5)
-
-
-def test_the_fair_map_points_where_the_features_look():
-    network = CNNNetwork(1, 2, (4, 4, 4, 4, 4), 2, 2, ()).eval()  # sees 19 points to the right
-    with torch.no_grad():
-        for convolution in network.convolutions:
-            convolution.conv.weight.fill_(0.2)
-            convolution.conv.bias.zero_()
-        network.head[0].weight.copy_(torch.tensor([[1.0], [-1.0]]).expand(2, 4))
-    X = np.zeros((1, 1, 200))
-    X[0, 0, 100] = 1
-    centre = {
-        setting: (a.positive[0] * np.arange(200)).sum() / a.positive[0].sum()
-        for setting in ("fair", "paper")
-        for a in [create("grad_cam", network, setting=setting).explain(X, target=0)]
-    }
-    assert abs(centre["fair"] - 100) < 2
-    assert centre["paper"] < 95
-
-
-def test_without_a_trace_positions_are_spread_evenly():
-    x = torch.zeros(1, 2, 40, requires_grad=True)
-    assert _Sight.of(x.detach().requires_grad_() * 1, x) is None
-    assert _Sight.even(40, 20) == (2, 0, 1)
-    branches = nn.Conv1d(2, 2, 1)(x), nn.Conv1d(2, 2, 1, stride=2)(x)
-    assert _Sight.of(branches[0][:, :, :20] + branches[1], x) is None
 
 
 class Every(nn.Module):
@@ -193,7 +124,8 @@ class Every(nn.Module):
         nn.ConvTranspose1d(1, 1, 1, 2),
     ],
 )
-def test_operations_that_are_not_known_do_not_move_the_fair_map(between):
+@settings
+def test_the_map_is_where_the_series_are_whatever_the_number_of_positions(between, setting):
     layers = nn.Conv1d(1, 1, 5, padding=2), nn.ReLU(), between, nn.Conv1d(1, 1, 3, padding=1)
     module = nn.Sequential(*layers, nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(1, 2)).eval()
     with torch.no_grad():
@@ -201,34 +133,8 @@ def test_operations_that_are_not_known_do_not_move_the_fair_map(between):
             weights.fill_(0.2)
     X = np.zeros((1, 1, 200))
     X[0, 0, 150:161] = 1
-    a = create("grad_cam", module).explain(X, target=0)
+    a = create("grad_cam", module, setting=setting).explain(X, target=0)
     assert 140 <= a.positive[0].argmax() <= 170
-
-
-def test_what_a_sight_covers():
-    assert _Sight(1, 0, 0).covers(40, 40)
-    assert _Sight(1, -2, 2).covers(40, 40)
-    assert _Sight(4, 0, 14).covers(80, 17)  # the last sees 64 to 78
-    assert _Sight(4, 0, 14).covers(82, 17)
-    assert not _Sight(4, 0, 14).covers(83, 17)  # there would be an 18th
-    assert not _Sight(1, 0, 0).covers(40, 20)
-    assert not _Sight(2, 0, 1).covers(40, 40)
-    for L in range(20, 120):  # the ends that pools of a backbone leave out do not matter
-        x = torch.zeros(1, 2, L, requires_grad=True)
-        for network, _ in networks():
-            features, _ = network.eval().features(SeriesBatch(x, torch.tensor([L])))
-            assert _Sight.of(features, x).covers(L, features.shape[2])
-
-
-def test_deep_networks():
-    block = nn.Conv1d(2, 2, 3, padding=1), nn.BatchNorm1d(2), nn.ReLU()
-    deep = nn.Sequential(*block * 300, nn.Conv1d(2, 3, 1)).eval()
-    x = torch.zeros(1, 2, 40, requires_grad=True)
-    y = deep(x)
-    for _ in range(200):
-        y = y * 1
-    assert _Sight.of(y, x) == (1, -300, 300)
-    assert np.isfinite(create("grad_cam", Averaging(*deep).eval()).explain(series()).net).all()
 
 
 # --- backbones -----------------------------------------------------------------------------------
@@ -237,15 +143,18 @@ def test_deep_networks():
 @pytest.mark.parametrize(
     "network",
     [
-        *(network for network, _ in networks()),
-        LSTMNetwork(2, 3, 4),
-        TransformerNetwork(2, 3, (8,), (3,), (1,), 2, 16, head=()),
+        CNNNetwork(CNN(widths=(4, 4, 4, 4), kernel_size=2, pooled_layers=2), 2, 3),
+        FCNNetwork(FCN(widths=(4, 4, 4)), 2, 3),
+        ResNetNetwork(ResNet(widths=(4, 4), kernel_sizes=(8, 5)), 2, 3),
+        InceptionTimeNetwork(InceptionTime(width=3, kernel_sizes=(10, 5), depth=3), 2, 3),
+        LSTMNetwork(LSTM(width=4), 2, 3),
+        small_transformer(),
     ],
 )
 def test_logits_follow_from_features(network):
     values = torch.from_numpy(series())
     values[1, :, 25:] = 0
-    batch = SeriesBatch(values, torch.tensor([40, 25, 40, 40]))
+    batch = batch_of(values, torch.tensor([40, 25, 40, 40]))
     network.eval()
     with torch.no_grad():
         torch.testing.assert_close(
@@ -255,7 +164,7 @@ def test_logits_follow_from_features(network):
 
 @settings
 def test_a_layer_inside_and_cases_of_other_lengths(setting):
-    network = CNNNetwork(2, 3, (6, 5), 2, 1, (4,)).eval()
+    network = CNNNetwork(CNN(widths=(6, 5), kernel_size=2, pooled_layers=1, head=(4,)), 2, 3).eval()
     cases = [series(1, n, n)[0] for n in (40, 23, 9, 23)]
     explainer = create("grad_cam", network, setting=setting, layer=network.pools[0])
     together = explainer.explain(cases)
@@ -265,7 +174,7 @@ def test_a_layer_inside_and_cases_of_other_lengths(setting):
 
 
 def test_series_of_one_point():
-    a = create("grad_cam", FCNNetwork(2, 3, (4, 4, 4)).eval()).explain(series(3, 1))
+    a = create("grad_cam", FCNNetwork(FCN(widths=(4, 4, 4)), 2, 3).eval()).explain(series(3, 1))
     assert a.net.shape == (3, 1)
 
 
@@ -275,9 +184,9 @@ def test_series_of_one_point():
 @pytest.mark.parametrize(
     "network",
     [
-        LSTMNetwork(2, 3, 4),
-        TransformerNetwork(2, 3, (8,), (3,), (1,), 2, 16, head=()),
-        COLORNetwork(2, 3, mode="raw"),
+        LSTMNetwork(LSTM(width=4), 2, 3),
+        small_transformer(),
+        COLORNetwork(COLOR(mode="raw"), 2, 3),
     ],
 )
 def test_features_must_be_those_of_convolutions(network):
@@ -286,7 +195,7 @@ def test_features_must_be_those_of_convolutions(network):
 
 
 def test_the_stem_of_a_transformer_can_be_named():
-    network = TransformerNetwork(2, 3, (8,), (3,), (1,), 2, 16, head=()).eval()
+    network = small_transformer()
     a = create("grad_cam", network, layer=network.stem[-1]).explain(series())
     assert np.abs(a.net).max() > 0
 
@@ -294,10 +203,6 @@ def test_the_stem_of_a_transformer_can_be_named():
 def test_models_without_a_layer_over_time():
     with pytest.raises(NotApplicableError, match=r"no nn.Conv1d"):
         create("grad_cam", nn.Sequential(nn.Flatten(), nn.Linear(80, 3)).eval())
-    plain = as_model(Averaging().eval())
-    model = Model(None, plain._forward, plain._read, has_gradients=True)
-    with pytest.raises(NotApplicableError, match="layer"):
-        create("grad_cam", model)
 
 
 def test_layers_that_do_not_serve():

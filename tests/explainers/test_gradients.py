@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from explainers.small import Smooth, calm_stretches
-from timesliver.backbones import CNN, CNNNetwork, LSTMNetwork, TransformerNetwork
+from explainers.small import Smooth, calm_stretches, small_transformer
+from timesliver.backbones import CNN, LSTM, CNNNetwork, LSTMNetwork
 from timesliver.backbones.layers import seeded
 from timesliver.errors import (
     InvalidParameterError,
@@ -17,6 +17,7 @@ from timesliver.errors import (
     NotFittedError,
 )
 from timesliver.explainers import as_model, create
+from timesliver.explainers.inputs import case_seed
 from timesliver.explainers.segments import default_window
 from timesliver.metrics import auprc
 
@@ -156,7 +157,7 @@ def test_gradient_shap_is_captums_for_the_same_draws(monkeypatch):
     X, train = (rng.normal(size=(n, 2, 16)).astype(np.float32) for n in (1, 5))
     model = as_model(Smooth().eval())
     explainer = create("gradient_shap", model, setting="paper").fit(train)
-    draw = torch.Generator().manual_seed(model.read(X).seed(0, explainer.seed))
+    draw = torch.Generator().manual_seed(case_seed(model.read(X), 0, explainer.seed))
     starts = torch.randint(5, (5,), generator=draw).numpy()
     places = torch.rand(5, generator=draw).numpy()
     monkeypatch.setattr(np.random, "choice", lambda *_: starts)
@@ -243,7 +244,10 @@ def test_the_model_and_global_random_states_are_left_alone(cnn, method, setting)
 @every
 @settings
 def test_forward_passes_are_the_rows_that_went_through_the_network(method, setting):
-    network, batch_size = CNNNetwork(2, 3, (6, 6), 3, 1, ()).eval(), 12
+    network, batch_size = (
+        CNNNetwork(CNN(widths=(6, 6), kernel_size=3, pooled_layers=1, head=()), 2, 3).eval(),
+        12,
+    )
     explainer = fitted(method, network, setting=setting, batch_size=batch_size)
     rows, features = [], network.features
     network.features = lambda batch: rows.append(len(batch)) or features(batch)
@@ -315,12 +319,8 @@ def test_a_function_has_no_gradients(method):
 
 
 @pytest.mark.parametrize("method", ["integrated_gradients", "gradient_shap"])
-@pytest.mark.parametrize("kind", ["recurrent", "transformer"])
-def test_recurrent_networks_and_transformers_have_gradients(method, kind):
-    if kind == "recurrent":
-        model = LSTMNetwork(2, 3, 4).eval()
-    else:
-        model = TransformerNetwork(2, 3, (8,), (3,), (1,), 2, 16, head=()).eval()
+@pytest.mark.parametrize("model", [LSTMNetwork(LSTM(width=4), 2, 3).eval(), small_transformer()])
+def test_recurrent_networks_and_transformers_have_gradients(method, model):
     a = fitted(method, model).explain(calm_stretches(2, 3)[0])
     assert np.abs(net(a)).max() > 0
 
@@ -360,7 +360,9 @@ def test_labels_that_are_not_given_are_predicted():
 
 
 def references(inputs, **options):
-    model = as_model(CNNNetwork(2, 3, (6,), 3, 0, ()).eval())
+    model = as_model(
+        CNNNetwork(CNN(widths=(6,), kernel_size=3, pooled_layers=0, head=()), 2, 3).eval()
+    )
     explainer = create("deep_lift", model, **options)
     return explainer, lambda X: explainer._references(model.read(X)[inputs], 17)
 

@@ -12,8 +12,10 @@ from timesliver.errors import (
     NotApplicableError,
     NotFittedError,
 )
-from timesliver.explainers import Inputs, as_model, create
+from timesliver.explainers import as_model, create
+from timesliver.explainers.inputs import case_seed, repeated
 from timesliver.network import NetworkConfig, TimeSliverNetwork
+from timesliver.network.batch import Batch
 
 
 @pytest.fixture(scope="module")
@@ -94,14 +96,14 @@ def test_color_in_raw_mode_has_gradients(data):
 
 def test_networks_without_their_estimator(data):
     X = data[0].astype(np.float32)
-    network = CNNNetwork(2, 3, (4, 4)).eval()
+    network = CNNNetwork(CNN(widths=(4, 4)), 2, 3).eval()
     model = as_model(network, ["a", "b", "c"])
     unequal = [X[0], X[1][:, :5], X[2][:, :1]]
     alone = [model.infer(model.read([case])) for case in unequal]
     torch.testing.assert_close(model.infer(model.read(unequal)), torch.cat(alone))
     assert model.classes.tolist() == ["a", "b", "c"]
-    assert not as_model(COLORNetwork(2, 3).eval()).has_gradients
-    assert as_model(COLORNetwork(2, 3, mode="raw").eval()).has_gradients
+    assert not as_model(COLORNetwork(COLOR(), 2, 3).eval()).has_gradients
+    assert as_model(COLORNetwork(COLOR(mode="raw"), 2, 3).eval()).has_gradients
     with pytest.raises(InvalidInputError, match="3 channels, but the model was fitted on 2"):
         model.read(np.zeros((1, 3, 5)))
 
@@ -122,7 +124,7 @@ def test_many_cases_are_asked_about_in_parts(monkeypatch):
 
 def test_a_backbone_says_itself_how_many_cases_fit(monkeypatch):
     sizes = []
-    network = CNNNetwork(1, 2, (4, 4)).eval()
+    network = CNNNetwork(CNN(widths=(4, 4)), 1, 2).eval()
     network.register_forward_hook(lambda _, batch, __: sizes.append(len(batch[0])))
     monkeypatch.setattr(CNNNetwork, "numbers_per_case", lambda *_: 1 << 22)
     model = as_model(network)
@@ -132,23 +134,23 @@ def test_a_backbone_says_itself_how_many_cases_fit(monkeypatch):
 
 def test_one_case_many_times():
     values = torch.randn(1, 2, 9, generator=torch.Generator().manual_seed(0))
-    one = Inputs(values, values > 0, torch.tensor([9]))
-    many = one.repeated(3)
+    one = Batch(values, values > 0, torch.tensor([9]))
+    many = repeated(one, 3)
     assert len(many) == 3
     for field in ("values", "observed", "lengths"):
         assert all(torch.equal(each, getattr(one, field)[0]) for each in getattr(many, field))
-    assert len(one.repeated(0)) == 0
+    assert len(repeated(one, 0)) == 0
 
 
 def test_the_seed_of_a_case_follows_from_its_values_alone():
     values = torch.randn(3, 2, 9, generator=torch.Generator().manual_seed(0))
     values[1, :, 6:] = 0
     observed = torch.ones(3, 2, 9, dtype=torch.bool)
-    inputs = Inputs(values, observed, torch.tensor([9, 6, 9]))
-    alone = Inputs(values[1:2, :, :6], observed[1:2, :, :6], torch.tensor([6]))
-    assert inputs.seed(1, 5) == alone.seed(0, 5)
-    assert len({inputs.seed(case, seed) for case in range(3) for seed in (5, 6)}) == 6
-    assert 0 <= inputs.seed(0, 2**31) < 2**63
+    inputs = Batch(values, observed, torch.tensor([9, 6, 9]))
+    alone = Batch(values[1:2, :, :6], observed[1:2, :, :6], torch.tensor([6]))
+    assert case_seed(inputs, 1, 5) == case_seed(alone, 0, 5)
+    assert len({case_seed(inputs, case, seed) for case in range(3) for seed in (5, 6)}) == 6
+    assert 0 <= case_seed(inputs, 0, 2**31) < 2**63
 
 
 # --- foreign models -------------------------------------------------------------------------------

@@ -3,8 +3,9 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from batches import batch_of
 from classifier.conftest import bumps, small
-from timesliver.backbones import CNN, COLOR, COLORNetwork, SeriesBatch
+from timesliver.backbones import CNN, COLOR, COLORNetwork
 from timesliver.errors import InvalidInputError, InvalidParameterError, NotApplicableError
 from timesliver.explainers import create
 from timesliver.explainers.own import ColorImportance
@@ -116,7 +117,7 @@ def test_color_is_the_definition(mode, objective):
 
 
 def test_color_finds_the_only_symbol_that_counts():
-    network = COLORNetwork(1, 2, n_symbols=3, latent_dim=4, head=()).eval()
+    network = COLORNetwork(COLOR(n_bins=3, latent_dim=4, head=()), 1, 2).eval()
     with torch.no_grad():
         network.head[0].weight.unflatten(1, (3, 4))[:, :2] = 0
     codes = np.random.default_rng(0).integers(1, 3, size=(4, 1, 30)).astype(np.float32)
@@ -131,8 +132,11 @@ def test_color_finds_the_only_symbol_that_counts():
 
 def test_color_does_not_depend_on_the_order_of_symbols():
     n, q, v = 3, 4, 2
-    sizes = {"n_symbols": n, "latent_dim": q, "positional_encoding": False, "head": (5,)}
-    first, second = COLORNetwork(v, 2, **sizes).eval(), COLORNetwork(v, 2, **sizes).eval()
+    sizes = {"n_bins": n, "latent_dim": q, "positional_encoding": False, "head": (5,)}
+    first, second = (
+        COLORNetwork(COLOR(**sizes), v, 2).eval(),
+        COLORNetwork(COLOR(**sizes), v, 2).eval(),
+    )
     order = [2, 0, 1]  # of the symbols of each channel
     rows = [channel * n + symbol for channel in range(v) for symbol in order]
     with torch.no_grad():
@@ -153,7 +157,7 @@ def test_color_does_not_depend_on_the_order_of_symbols():
 
 
 def test_color_without_symbols_says_nothing():
-    network = COLORNetwork(1, 2, n_symbols=3, latent_dim=4).eval()
+    network = COLORNetwork(COLOR(n_bins=3, latent_dim=4), 1, 2).eval()
     codes = np.zeros((2, 1, 20), dtype=np.float32)
     codes[1] = 2  # the same symbol everywhere: no segment stands out
     network.positional_encoding = False
@@ -161,11 +165,12 @@ def test_color_without_symbols_says_nothing():
 
 
 def test_color_segments_of_the_padding_are_zero():
-    network = COLORNetwork(1, 2, n_symbols=3, latent_dim=4).eval()
+    network = COLORNetwork(COLOR(n_bins=3, latent_dim=4), 1, 2).eval()
     values = torch.randint(1, 4, (2, 1, 12), generator=torch.Generator().manual_seed(0)).float()
     values[1, :, 7:] = 0
-    batch = SeriesBatch(values, torch.tensor([12, 7]))
-    found = ColorImportance(network)._segment_scores(network, batch, torch.tensor([0, 1]))
+    batch = batch_of(values, torch.tensor([12, 7]))
+    found, n_segments = ColorImportance(network)._window_scores(batch, torch.tensor([0, 1]))
+    assert n_segments.tolist() == [9, 4]
     assert found.shape == (2, 1, 9)
     assert (found >= 0).all()
     assert found[0, 0, 4:].any()
@@ -173,7 +178,9 @@ def test_color_segments_of_the_padding_are_zero():
 
 
 def test_color_of_a_case_alone_and_among_longer_ones():
-    network = COLORNetwork(2, 3, latent_dim=4, mode="raw").eval()  # its products are rarely 0
+    network = COLORNetwork(
+        COLOR(latent_dim=4, mode="raw"), 2, 3
+    ).eval()  # its products are rarely 0
     rng = np.random.default_rng(0)
     X = [3 + rng.normal(size=(2, length)).astype(np.float32) for length in (30, 12, 5, 2)]
     explainer = create("color", network)
@@ -186,7 +193,7 @@ def test_color_of_a_case_alone_and_among_longer_ones():
 def test_color_in_parts(data, monkeypatch):
     model, X = color(data), data[0]
     whole = create("color", model).explain(X).positive
-    monkeypatch.setattr("timesliver.explainers.own._NUMBERS", 1)
+    monkeypatch.setattr("timesliver.explainers.windows._NUMBERS", 1)
     np.testing.assert_allclose(create("color", model).explain(X).positive, whole, atol=1e-5)
 
 

@@ -14,6 +14,7 @@ from timesliver.backbones import CNN
 from timesliver.backbones.layers import seeded
 from timesliver.errors import InvalidParameterError, MissingExtraError, NotApplicableError
 from timesliver.explainers import as_model, create
+from timesliver.explainers.inputs import case_seed
 from timesliver.explainers.segments import default_window, segment_grids
 
 both = pytest.mark.parametrize("method", ["lime", "kernel_shap"])
@@ -209,7 +210,7 @@ def test_paper_setting_is_captum_called_directly(cnn, method):
     direct = {"lime": captum.Lime, "kernel_shap": captum.KernelShap}[method]
     for case in range(3):
         one = inputs[case : case + 1]
-        with seeded(inputs.seed(case, explainer.seed)), torch.no_grad():
+        with seeded(case_seed(inputs, case, explainer.seed)), torch.no_grad():
             expected = direct(lambda x: model.logits(one, x)).attribute(  # noqa: B023
                 one.values, target=int(found.target[case])
             )

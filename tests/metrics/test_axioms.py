@@ -226,9 +226,9 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("settings", "message"),
         [
-            ({"factor": 0}, "factor must be a number above 0"),
-            ({"factor": "2"}, "factor must be a number above 0"),
-            ({"factor": np.nan}, "factor must be a number above 0"),
+            ({"factor": 0}, "factor must be a number, above 0"),
+            ({"factor": "2"}, "factor must be a number, above 0"),
+            ({"factor": np.nan}, "factor must be a number, above 0"),
             ({"n_probes": 0}, "n_probes must be a whole number"),
             ({"random_state": "x"}, "random_state"),
             ({"explainer": 3}, "explainer must be a function"),

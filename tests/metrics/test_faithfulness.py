@@ -166,7 +166,7 @@ def test_any_object_with_the_method_will_do():
         ({"percents": []}, "at least 2 percentages"),
         ({"percents": [50]}, "at least 2 percentages"),
         ({"percents": [50, 50]}, "must increase"),
-        ({"percents": [-5, 50]}, "number from 0 to 100, got -5"),
+        ({"percents": [-5, 50]}, "number, at least 0 and at most 100; got -5"),
         ({"scores": X4 * np.nan}, "case 0, time point 0 is nan"),
         ({"scores": X4[:, :3]}, r"scores of shape \(1, 3\) do not fit"),
         ({"output": "loss"}, "output='loss' is unknown"),
@@ -184,7 +184,7 @@ def test_mistakes(measure, changed, message):
 
 
 def test_mistakes_of_logit_change(model, cases):
-    with pytest.raises(InvalidParameterError, match="from 0 to 100, got 101"):
+    with pytest.raises(InvalidParameterError, match="at most 100; got 101"):
         logit_change(linear, X4, X4, 101)
     with pytest.raises(InvalidInputError, match="time point 0 is nan"):
         logit_change(linear, X4, X4 * np.nan, 5)

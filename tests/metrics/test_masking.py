@@ -145,7 +145,7 @@ def test_plain_series_have_the_form_they_came_in():
 
 @pytest.mark.parametrize("percent", [-1, 100.5, np.nan, np.inf, "5", None])
 def test_bad_percentages(percent):
-    with pytest.raises(InvalidParameterError, match="number from 0 to 100"):
+    with pytest.raises(InvalidParameterError, match="number, at least 0 and at most 100"):
         top_points(np.zeros((2, 3)), percent)
 
 
@@ -169,7 +169,7 @@ def test_scores_that_do_not_fit():
     with pytest.raises(InvalidInputError, match=r"scores of shape \(2, 5\) do not fit 2 series"):
         read_scores(np.zeros((2, 5)), as_series(np.zeros((2, 6))))
     for lengths in ([1, 2, 3], [0, 3], [3, 4]):
-        with pytest.raises(InvalidInputError, match="lengths must be one number from 1 to 3"):
+        with pytest.raises(InvalidInputError, match="lengths must be one whole number from 1 to 3"):
             top_points(np.zeros((2, 3)), 10, lengths)
     with pytest.raises(InvalidParameterError, match="masking='mean' is unknown"):
         mask_points(np.zeros((2, 3)), np.ones((2, 3), dtype=bool), "mean")

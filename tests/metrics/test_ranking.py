@@ -161,7 +161,12 @@ class TestDiagram:
         [
             (TABLE, {"methods": "abc"}, InvalidParameterError, "each of the 4 columns"),
             (TABLE, {"methods": "aabc"}, InvalidParameterError, "different name"),
-            (TABLE, {"methods": "abcd", "alpha": 5}, InvalidParameterError, "alpha must lie"),
+            (
+                TABLE,
+                {"methods": "abcd", "alpha": 5},
+                InvalidParameterError,
+                "alpha must be a number, above 0 and below 1; got 5",
+            ),
             (TABLE[:, :2], {"methods": "ab"}, InvalidInputError, "at least three methods"),
             (TABLE[:1], {"methods": "abcd"}, InvalidInputError, "two data sets"),
         ],

@@ -302,7 +302,7 @@ good = {
     [
         ({"percents": []}, "at least 1 percentages"),
         ({"percents": [0]}, "one above 0"),
-        ({"percents": [10, 101]}, "number from 0 to 100, got 101"),
+        ({"percents": [10, 101]}, "number, at least 0 and at most 100; got 101"),
         ({"percents": [20, 10]}, "must increase"),
         ({"scores_train": np.abs(X)[:5]}, r"scores of shape \(5, 10\) do not fit 20 series"),
         ({"scores_test": X[:, None]}, r"got float64 of shape \(20, 1, 10\)"),
@@ -343,7 +343,7 @@ def test_bad_curves():
     for upto in (0, 30):
         with pytest.raises(InvalidParameterError, match="goes from 0 to 20 %"):
             unmasking_area(curve, upto)
-    with pytest.raises(InvalidParameterError, match="from 0 to 100, got 200"):
+    with pytest.raises(InvalidParameterError, match="at most 100; got 200"):
         unmasking_area(curve, 200)
     late = UnmaskingCurve(np.array([10.0, 20.0]), np.ones((1, 1, 2)))
     with pytest.raises(InvalidParameterError, match="goes from 10 to 20 %"):

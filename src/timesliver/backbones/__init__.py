@@ -3,7 +3,7 @@
 One file holds each network and its estimator; `base` is what they share, `layers` their pieces.
 """
 
-from timesliver.backbones.base import BackboneClassifier, BackboneNetwork, SeriesBatch
+from timesliver.backbones.base import BackboneClassifier, BackboneNetwork
 from timesliver.backbones.cnn import CNN, CNNNetwork
 from timesliver.backbones.color import COLOR, COLORNetwork
 from timesliver.backbones.fcn import FCN, FCNNetwork
@@ -27,7 +27,6 @@ __all__ = [
     "LSTMNetwork",
     "ResNet",
     "ResNetNetwork",
-    "SeriesBatch",
     "Transformer",
     "TransformerNetwork",
 ]

@@ -1,13 +1,11 @@
-"""What all backbones share: the batch they take, their way to logits, and their estimator."""
+"""What all backbones share: their way to logits, and their estimator."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
@@ -15,62 +13,58 @@ from torch import Tensor, nn
 from timesliver.backbones.layers import mean_over_time, seeded
 from timesliver.errors import InvalidInputError
 from timesliver.estimator import SeriesClassifier
-from timesliver.series import PaddedSeries, equal_slices
-from timesliver.training import Cases, Training
+from timesliver.network.batch import Batch
+from timesliver.series import PaddedSeries
+from timesliver.training import Cases, Descent, pick_device
 from timesliver.typing import JSONDict
 
-__all__ = ["BackboneClassifier", "BackboneNetwork", "SeriesBatch"]
+__all__ = ["BackboneClassifier", "BackboneNetwork"]
 
-
-@dataclass(frozen=True)
-class SeriesBatch:
-    """Series as a backbone takes them.
-
-    Attributes
-    ----------
-    values : float tensor of shape (B, v, L)
-        The standardised series, 0 where nothing was observed.
-    lengths : int64 tensor of shape (B,)
-        Number of time points of each case, without its padding.
-    """
-
-    values: Tensor
-    lengths: Tensor
-
-    def __len__(self) -> int:
-        return len(self.lengths)
-
-    def __getitem__(self, cases: Any) -> SeriesBatch:
-        return SeriesBatch(self.values[cases], self.lengths[cases])
-
-    def to(self, device: torch.device | str) -> SeriesBatch:
-        """Move everything to a device."""
-        return SeriesBatch(self.values.to(device), self.lengths.to(device))
-
-    def split(self, numbers_per_case: int, budget: int = 1 << 23) -> Iterator[SeriesBatch]:
-        """Cut into batches of equal size for which that many numbers per case fit the budget."""
-        for part in equal_slices(len(self), numbers_per_case, budget):
-            yield self[part]
+_NUMBERS = 1 << 23  # that inference may hold at once
 
 
 class BackboneNetwork(nn.Module, ABC):
     """A network that turns series into features over time, and their mean into logits.
 
-    Subclasses set `n_channels` and `head`, and define `features`.
+    Subclasses make their layers, with a `head`, and set `numbers_per_point` in `_build`.
+
+    Parameters
+    ----------
+    settings : BackboneClassifier
+        The classifier, fitted or not, whose parameters say how large the layers are.
+    n_channels, n_classes : int
+        Channels of the series, and number of logits.
+    n_timepoints : int
+        Length of the series, by which settings that are None are chosen.
+    seed : int
+        Seed of the initial weights.
     """
 
-    n_channels: int
     head: nn.Module
+    #: Size of the intermediate arrays, for each time point of a case.
+    numbers_per_point: int
+
+    def __init__(
+        self, settings: Any, n_channels: int, n_classes: int, n_timepoints: int = 1, seed: int = 0
+    ) -> None:
+        super().__init__()
+        self.n_channels, self.n_classes, self.n_timepoints = n_channels, n_classes, n_timepoints
+        with seeded(seed):
+            self._build(settings)
 
     @abstractmethod
-    def features(self, batch: SeriesBatch) -> tuple[Tensor, Tensor]:
+    def _build(self, settings: Any) -> None:
+        """Make the layers."""
+
+    @abstractmethod
+    def features(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the last features, shape (B, width, T), and how many of T belong to each case."""
 
-    @abstractmethod
     def numbers_per_case(self, n_timepoints: int) -> int:
         """Return the size of the intermediate arrays of one case."""
+        return n_timepoints * self.numbers_per_point
 
-    def forward(self, batch: SeriesBatch) -> Tensor:
+    def forward(self, batch: Batch) -> Tensor:
         """Return the logits, shape (B, C)."""
         self._check(batch)
         return self.from_features(*self.features(batch))
@@ -81,13 +75,13 @@ class BackboneNetwork(nn.Module, ABC):
         return logits
 
     @torch.no_grad()
-    def infer(self, batch: SeriesBatch) -> Tensor:
+    def infer(self, batch: Batch) -> Tensor:
         """Return the logits of any number of cases in bounded memory."""
-        parts = batch.split(self.numbers_per_case(batch.values.shape[2]))
+        parts = batch.split(self.numbers_per_case(batch.n_timepoints), _NUMBERS)
         return torch.cat([self(part) for part in parts])
 
-    def _check(self, batch: SeriesBatch) -> None:
-        if batch.values.ndim != 3 or batch.values.shape[1] != self.n_channels:
+    def _check(self, batch: Batch) -> None:
+        if batch.values.ndim != 3 or batch.n_channels != self.n_channels:
             raise InvalidInputError(
                 f"the network was made for series of shape (n_cases, {self.n_channels}, "
                 f"n_timepoints), got shape {tuple(batch.values.shape)}; give the same channels"
@@ -140,24 +134,49 @@ class BackboneClassifier(SeriesClassifier):
     verbose: int = 0
     callbacks: Any = None
 
-    @abstractmethod
+    #: What it trains.
+    network_class: ClassVar[type[BackboneNetwork]]
+
     def _network(self, seed: int) -> BackboneNetwork:
         """Make the network for the data that were read, with the initial weights of a seed."""
+        sizes = self.n_channels_, len(self.classes_), self.n_timepoints_
+        return self.network_class(self, *sizes, seed)
 
     def _learn_input(self, series: PaddedSeries) -> None:
         self.mean_, self.scale_ = series.moments()
 
     def _batch(self, series: PaddedSeries) -> Any:
         series = series.padded_to(2)  # of a single point, batch normalisation finds no spread
-        values = series.standardized(self.mean_, self.scale_).astype(np.float32)
-        return SeriesBatch(torch.from_numpy(values), torch.from_numpy(series.lengths))
+        return Batch.of(series.standardized(self.mean_, self.scale_), series)
 
-    def _networks(self, seed: int, can_choose: bool) -> Iterator[BackboneNetwork]:  # noqa: ARG002
-        yield self._network(seed)
+    def _solver(self) -> Descent:
+        return Descent(
+            learning_rate=self.learning_rate,
+            max_epochs=self.max_epochs,
+            batch_size=self.batch_size,
+            patience=self.patience,
+            validation_fraction=self.validation_fraction,
+            callbacks=self.callbacks,
+        )
 
-    def _train(self, network: Any, cases: Cases, validation: Cases | None, **how: Any) -> Training:
-        with seeded(how["seed"], cases.y.device):  # dropout draws from torch's own state
-            return super()._train(network, cases, validation, **how)
+    def _check_parameters(self) -> None:
+        self._solver()
+
+    def _learn(self, cases: Cases, validation: Cases | None, seed: int) -> None:
+        how = self._solver()
+        if validation is None:
+            cases, validation = cases.split(how.validation_fraction, seed)
+        self._learn_input(cases.batch)
+        with seeded(seed, pick_device(self.device)):  # dropout draws from torch's own state
+            best = self._best(
+                [(None, self._network(seed))],
+                cases.of(self._batch(cases.batch)),
+                validation and validation.of(self._batch(validation.batch)),
+                how,
+                seed,
+            )
+        self.network_, self.history_ = best.network, best.training.history
+        self.n_iter_ = len(self.history_)
 
     def _state(self) -> tuple[dict[str, NDArray[Any]], JSONDict]:
         return {"mean": self.mean_, "scale": self.scale_}, {}

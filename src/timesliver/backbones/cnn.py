@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from torch import Tensor, nn
 
-from timesliver.backbones.base import BackboneClassifier, BackboneNetwork, SeriesBatch
-from timesliver.backbones.layers import Convolution, check_widths, inside, mlp, seeded
+from timesliver.backbones.base import BackboneClassifier, BackboneNetwork
+from timesliver.backbones.layers import Convolution, check_widths, inside, mlp
 from timesliver.errors import check_count
+from timesliver.network.batch import Batch
 
 __all__ = ["CNN", "CNNNetwork"]
 
@@ -21,34 +23,23 @@ _SHORT = 750
 class CNNNetwork(BackboneNetwork):
     """Convolutions with ReLU, the first of them followed by max pooling; see `CNN`."""
 
-    def __init__(
-        self,
-        n_channels: int,
-        n_classes: int,
-        widths: Sequence[int] = (32, 32, 64, 128, 64),
-        kernel_size: int = 2,
-        pooled_layers: int = 2,
-        head: Sequence[int] = (32, 16, 8),
-        seed: int = 0,
-    ) -> None:
-        super().__init__()
-        widths = check_widths("widths", widths)
-        check_count("kernel_size", kernel_size, 1)
-        check_count("pooled_layers", pooled_layers, 0, len(widths))
-        self.n_channels = n_channels
-        self._widest = max(widths)
-        inputs = (n_channels, *widths)
-        with seeded(seed):
-            self.convolutions = nn.ModuleList(
-                Convolution(n_in, n_out, kernel_size, normalised=False)
-                for n_in, n_out in zip(inputs, widths, strict=False)
-            )
-            self.pools = nn.ModuleList(
-                nn.MaxPool1d(2, ceil_mode=True) for _ in range(pooled_layers)
-            )
-            self.head = mlp(widths[-1], check_widths("head", head, 0), n_classes)
+    def _build(self, settings: CNN) -> None:
+        widths = check_widths("widths", settings.widths)
+        check_count("kernel_size", settings.kernel_size, 1)
+        n_pools = settings.pooled_layers
+        if n_pools is None:
+            doublings = max(0, math.ceil(math.log2(self.n_timepoints / _SHORT)))
+            n_pools = min(2 + doublings, len(widths))
+        check_count("pooled_layers", n_pools, 0, len(widths))
+        self.numbers_per_point = max(widths)
+        self.convolutions = nn.ModuleList(
+            Convolution(n_in, n_out, settings.kernel_size, normalised=False)
+            for n_in, n_out in pairwise((self.n_channels, *widths))
+        )
+        self.pools = nn.ModuleList(nn.MaxPool1d(2, ceil_mode=True) for _ in range(n_pools))
+        self.head = mlp(widths[-1], check_widths("head", settings.head, 0), self.n_classes)
 
-    def features(self, batch: SeriesBatch) -> tuple[Tensor, Tensor]:
+    def features(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the last features, (B, width, T), and how many of T belong to each case."""
         x, lengths = batch.values, batch.lengths
         for layer, convolution in enumerate(self.convolutions):
@@ -56,10 +47,6 @@ class CNNNetwork(BackboneNetwork):
             if layer < len(self.pools):
                 x, lengths = self.pools[layer](x), (lengths + 1) // 2
         return x, lengths
-
-    def numbers_per_case(self, n_timepoints: int) -> int:
-        """Return the size of the intermediate arrays of one case."""
-        return n_timepoints * self._widest
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -92,22 +79,9 @@ class CNN(BackboneClassifier):
     array(['bump', 'bump'], dtype='<U4')
     """
 
+    network_class = CNNNetwork
+
     widths: Sequence[int] = (32, 32, 64, 128, 64)
     kernel_size: int = 2
     pooled_layers: int | None = None
     head: Sequence[int] = (32, 16, 8)
-
-    def _network(self, seed: int) -> CNNNetwork:
-        pooled = self.pooled_layers
-        if pooled is None:
-            doublings = max(0, math.ceil(math.log2(self.n_timepoints_ / _SHORT)))
-            pooled = min(2 + doublings, len(check_widths("widths", self.widths)))
-        return CNNNetwork(
-            self.n_channels_,
-            len(self.classes_),
-            self.widths,
-            self.kernel_size,
-            pooled,
-            self.head,
-            seed,
-        )

@@ -10,17 +10,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from timesliver.backbones.base import BackboneClassifier, BackboneNetwork, SeriesBatch
-from timesliver.backbones.layers import check_widths, inside, mlp, seeded
+from timesliver.backbones.base import BackboneClassifier, BackboneNetwork
+from timesliver.backbones.layers import check_widths, inside, mlp
 from timesliver.errors import InvalidParameterError, check_choice, check_count
+from timesliver.network.batch import Batch
 from timesliver.network.segments import sinusoid
 from timesliver.series import PaddedSeries
 from timesliver.symbols import create, from_state
@@ -35,57 +36,40 @@ class COLORNetwork(BackboneNetwork):
     The values of its batches are symbols 1..n, 0 for none; in raw mode those of the series.
     """
 
-    def __init__(
-        self,
-        n_channels: int,
-        n_classes: int,
-        n_symbols: int = 20,
-        latent_dim: int = 20,
-        widths: Sequence[int] = (16, 32),
-        kernel_sizes: Sequence[int] = (2, 2, 2),
-        positional_encoding: bool = True,
-        head: Sequence[int] = (32, 8),
-        seed: int = 0,
-        *,
-        mode: str = "symbols",
-        projection: bool = False,
-        latent_norm: bool = True,
-        row_norm: bool = False,
-    ) -> None:
-        super().__init__()
-        check_choice("mode", mode, ("symbols", "raw"))
-        check_count("n_symbols", n_symbols, 2)
-        check_count("latent_dim", latent_dim, 1)
-        widths = (*check_widths("widths", widths, 0), latent_dim)
-        self.kernel_sizes = check_widths("kernel_sizes", kernel_sizes)
+    def _build(self, settings: COLOR) -> None:
+        check_choice("mode", settings.mode, ("symbols", "raw"))
+        check_count("n_bins", settings.n_bins, 2)
+        check_count("latent_dim", settings.latent_dim, 1)
+        widths = (*check_widths("widths", settings.widths, 0), settings.latent_dim)
+        self.kernel_sizes = check_widths("kernel_sizes", settings.kernel_sizes)
         if len(widths) != len(self.kernel_sizes):
             raise InvalidParameterError(
                 f"kernel_sizes={self.kernel_sizes} must have one entry for each of widths="
                 f"{widths[:-1]} and one for latent_dim"
             )
-        self.mode, self.n_channels, self.n_symbols = mode, n_channels, n_symbols
-        self.positional_encoding = positional_encoding
-        self.span = 1 + sum(size - 1 for size in self.kernel_sizes)
-        self.n_rows = n_rows = n_channels if mode == "raw" else n_channels * n_symbols
-        if row_norm and n_rows == 1:
+        self.mode, self.n_symbols = settings.mode, settings.n_bins
+        self.positional_encoding = settings.positional_encoding
+        self.span, self.stride = 1 + sum(size - 1 for size in self.kernel_sizes), 1
+        n_rows = self.n_channels * (1 if self.mode == "raw" else self.n_symbols)
+        if settings.row_norm and n_rows == 1:
             raise InvalidParameterError(
                 "row_norm leaves nothing of a single row; use it with more channels or symbols"
             )
-        self._numbers = max(*widths, 2 * n_rows)
-        with seeded(seed):
-            self.projection = nn.Linear(n_rows, n_rows) if projection else nn.Identity()
-            self.convolutions = nn.ModuleList(
-                nn.Conv1d(n_in, n_out, size)
-                for n_in, n_out, size in zip(
-                    (n_rows, *widths), widths, self.kernel_sizes, strict=False
-                )
+        self.n_rows, self.numbers_per_point = n_rows, max(*widths, 2 * n_rows)
+        self.projection = nn.Linear(n_rows, n_rows) if settings.projection else nn.Identity()
+        self.convolutions = nn.ModuleList(
+            nn.Conv1d(n_in, n_out, size)
+            for (n_in, n_out), size in zip(
+                pairwise((n_rows, *widths)), self.kernel_sizes, strict=True
             )
-            self.relus = nn.ModuleList(nn.ReLU() for _ in widths[1:])
-            self.norm = nn.LayerNorm(latent_dim) if latent_norm else nn.Identity()
-            self.row_norm = nn.LayerNorm(n_rows) if row_norm else nn.Identity()
-            self.head = mlp(n_rows * latent_dim, check_widths("head", head, 0), n_classes)
+        )
+        self.relus = nn.ModuleList(nn.ReLU() for _ in widths[1:])
+        self.norm = nn.LayerNorm(widths[-1]) if settings.latent_norm else nn.Identity()
+        self.row_norm = nn.LayerNorm(n_rows) if settings.row_norm else nn.Identity()
+        head = check_widths("head", settings.head, 0)
+        self.head = mlp(n_rows * widths[-1], head, self.n_classes)
 
-    def encode(self, batch: SeriesBatch) -> tuple[Tensor, Tensor]:
+    def encode(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return D, shape (B, kappa, A), and Q, (B, kappa, q); D is 0 past the end of a case."""
         self._check(batch)
         rows = self._rows(batch.values)
@@ -116,22 +100,18 @@ class COLORNetwork(BackboneNetwork):
         logits: Tensor = self.head(P.flatten(1))
         return logits
 
-    def forward(self, batch: SeriesBatch) -> Tensor:
+    def forward(self, batch: Batch) -> Tensor:
         """Return the logits, shape (B, C)."""
         D, Q = self.encode(batch)
         return self.classify(D.transpose(1, 2) @ Q)
 
-    def features(self, batch: SeriesBatch) -> tuple[Tensor, Tensor]:
+    def features(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return Q, shape (B, q, kappa), and how many segments belong to each case."""
         return self.encode(batch)[1].transpose(1, 2), self.n_segments(batch.lengths)
 
     def n_segments(self, lengths: Tensor) -> Tensor:
         """Return kappa for series of these lengths; one, if shorter than a segment."""
         return (lengths - self.span + 1).clamp(min=1)
-
-    def numbers_per_case(self, n_timepoints: int) -> int:
-        """Return the size of the intermediate arrays of one case."""
-        return n_timepoints * self._numbers
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -166,6 +146,8 @@ class COLOR(BackboneClassifier):
         Whether P is normalised over its rows, the symbols or channels.
     """
 
+    network_class = COLORNetwork
+
     mode: str = "symbols"
     n_bins: int = 20
     latent_dim: int = 20
@@ -180,10 +162,6 @@ class COLOR(BackboneClassifier):
     batch_size: int = 256
     patience: int = 40
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_choice("mode", self.mode, ("symbols", "raw"))
-
     def _learn_input(self, series: PaddedSeries) -> None:
         super()._learn_input(series)
         self.symbolizer_ = create("sax", self.n_bins).fit(series)
@@ -191,9 +169,7 @@ class COLOR(BackboneClassifier):
     def _batch(self, series: PaddedSeries) -> Any:
         if self.mode == "raw":
             return super()._batch(series)
-        codes = self.symbolizer_.transform(series).astype(np.float32)
-        codes *= series.observed
-        return SeriesBatch(torch.from_numpy(codes), torch.from_numpy(series.lengths))
+        return Batch.of(self.symbolizer_.transform(series) * series.observed, series)
 
     def _state(self) -> tuple[dict[str, NDArray[Any]], JSONDict]:
         scales, _ = super()._state()
@@ -205,22 +181,6 @@ class COLOR(BackboneClassifier):
         prefix = "symbols."
         learned = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
         self.symbolizer_ = from_state(description["symbols"], learned)
-        if self.symbolizer_.n_channels_ != self.n_channels_:
+        symbols = self.symbolizer_
+        if (symbols.n_channels_, symbols.n_symbols) != (self.n_channels_, self.n_bins):
             raise ValueError(f"{self.n_channels_} channels, but symbols of another number")
-
-    def _network(self, seed: int) -> COLORNetwork:
-        return COLORNetwork(
-            self.n_channels_,
-            len(self.classes_),
-            self.symbolizer_.n_symbols,
-            self.latent_dim,
-            self.widths,
-            self.kernel_sizes,
-            self.positional_encoding,
-            self.head,
-            seed,
-            mode=self.mode,
-            projection=self.projection,
-            latent_norm=self.latent_norm,
-            row_norm=self.row_norm,
-        )

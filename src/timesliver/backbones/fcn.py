@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from torch import Tensor, nn
 
-from timesliver.backbones.base import BackboneClassifier, BackboneNetwork, SeriesBatch
-from timesliver.backbones.layers import Convolution, check_widths, inside, seeded
+from timesliver.backbones.base import BackboneClassifier, BackboneNetwork
+from timesliver.backbones.layers import Convolution, check_widths, inside
 from timesliver.errors import InvalidParameterError
+from timesliver.network.batch import Batch
 
 __all__ = ["FCN", "FCNNetwork"]
 
@@ -17,44 +19,30 @@ __all__ = ["FCN", "FCNNetwork"]
 class FCNNetwork(BackboneNetwork):
     """Convolutions with batch normalisation and ReLU; see `FCN`."""
 
-    def __init__(
-        self,
-        n_channels: int,
-        n_classes: int,
-        widths: Sequence[int] = (128, 256, 128),
-        kernel_sizes: Sequence[int] = (8, 5, 3),
-        seed: int = 0,
-    ) -> None:
-        super().__init__()
-        widths = check_widths("widths", widths)
-        kernel_sizes = check_widths("kernel_sizes", kernel_sizes)
+    def _build(self, settings: FCN) -> None:
+        widths = check_widths("widths", settings.widths)
+        kernel_sizes = check_widths("kernel_sizes", settings.kernel_sizes)
         if len(widths) != len(kernel_sizes):
             raise InvalidParameterError(
                 f"widths={widths} and kernel_sizes={kernel_sizes} must have one entry for each "
                 f"convolution"
             )
-        self.n_channels = n_channels
-        self._widest = max(widths)
-        with seeded(seed):
-            self.convolutions = nn.ModuleList(
-                Convolution(n_in, n_out, size)
-                for n_in, n_out, size in zip(
-                    (n_channels, *widths), widths, kernel_sizes, strict=False
-                )
+        self.numbers_per_point = max(widths)
+        self.convolutions = nn.ModuleList(
+            Convolution(n_in, n_out, size)
+            for (n_in, n_out), size in zip(
+                pairwise((self.n_channels, *widths)), kernel_sizes, strict=True
             )
-            self.head = nn.Linear(widths[-1], n_classes)
+        )
+        self.head = nn.Linear(widths[-1], self.n_classes)
 
-    def features(self, batch: SeriesBatch) -> tuple[Tensor, Tensor]:
+    def features(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the last features, (B, width, T), and how many of T belong to each case."""
         x = batch.values
         within = inside(batch.lengths, x.shape[2])
         for convolution in self.convolutions:
             x = convolution(x, within)  # (B, width, L)
         return x, batch.lengths
-
-    def numbers_per_case(self, n_timepoints: int) -> int:
-        """Return the size of the intermediate arrays of one case."""
-        return n_timepoints * self._widest
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -69,10 +57,7 @@ class FCN(BackboneClassifier):
         Filters of each convolution, and the points that they span.
     """
 
+    network_class = FCNNetwork
+
     widths: Sequence[int] = (128, 256, 128)
     kernel_sizes: Sequence[int] = (8, 5, 3)
-
-    def _network(self, seed: int) -> FCNNetwork:
-        return FCNNetwork(
-            self.n_channels_, len(self.classes_), self.widths, self.kernel_sizes, seed
-        )

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from timesliver.backbones.base import BackboneClassifier, BackboneNetwork, SeriesBatch
-from timesliver.backbones.layers import BatchNorm, Convolution, check_widths, inside, seeded
+from timesliver.backbones.base import BackboneClassifier, BackboneNetwork
+from timesliver.backbones.layers import BatchNorm, Convolution, check_widths, inside
 from timesliver.errors import check_count
+from timesliver.network.batch import Batch
 
 __all__ = ["InceptionTime", "InceptionTimeNetwork"]
 
@@ -48,34 +49,24 @@ class _Inception(nn.Module):
 class InceptionTimeNetwork(BackboneNetwork):
     """Inception modules with shortcuts; see `InceptionTime`."""
 
-    def __init__(
-        self,
-        n_channels: int,
-        n_classes: int,
-        width: int = 32,
-        kernel_sizes: Sequence[int] = (40, 20, 10),
-        depth: int = 6,
-        seed: int = 0,
-    ) -> None:
-        super().__init__()
-        check_count("width", width, 1)
-        check_count("depth", depth, 1)
-        kernel_sizes = check_widths("kernel_sizes", kernel_sizes)
-        self.n_channels = n_channels
-        self._total = total = width * (len(kernel_sizes) + 1)
-        with seeded(seed):
-            self.inceptions = nn.ModuleList(
-                _Inception(n_channels if layer == 0 else total, width, kernel_sizes)
-                for layer in range(depth)
-            )
-            self.shortcuts = nn.ModuleList(
-                Convolution(n_channels if block == 0 else total, total, 1, relu=False)
-                for block in range(depth // _RESIDUAL)
-            )
-            self.relus = nn.ModuleList(nn.ReLU() for _ in self.shortcuts)
-            self.head = nn.Linear(total, n_classes)
+    def _build(self, settings: InceptionTime) -> None:
+        check_count("width", settings.width, 1)
+        check_count("depth", settings.depth, 1)
+        kernel_sizes = check_widths("kernel_sizes", settings.kernel_sizes)
+        n_in, total = self.n_channels, settings.width * (len(kernel_sizes) + 1)
+        self.numbers_per_point = 3 * total
+        self.inceptions = nn.ModuleList(
+            _Inception(n_in if layer == 0 else total, settings.width, kernel_sizes)
+            for layer in range(settings.depth)
+        )
+        self.shortcuts = nn.ModuleList(
+            Convolution(n_in if block == 0 else total, total, 1, relu=False)
+            for block in range(settings.depth // _RESIDUAL)
+        )
+        self.relus = nn.ModuleList(nn.ReLU() for _ in self.shortcuts)
+        self.head = nn.Linear(total, self.n_classes)
 
-    def features(self, batch: SeriesBatch) -> tuple[Tensor, Tensor]:
+    def features(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the last features, (B, width, T), and how many of T belong to each case."""
         x = start = batch.values
         within = inside(batch.lengths, x.shape[2])
@@ -85,10 +76,6 @@ class InceptionTimeNetwork(BackboneNetwork):
                 block = layer // _RESIDUAL
                 x = start = self.relus[block](x + self.shortcuts[block](start, within))
         return x, batch.lengths
-
-    def numbers_per_case(self, n_timepoints: int) -> int:
-        """Return the size of the intermediate arrays of one case."""
-        return 3 * n_timepoints * self._total
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -108,11 +95,8 @@ class InceptionTime(BackboneClassifier):
         Number of modules; every third is followed by a shortcut.
     """
 
+    network_class = InceptionTimeNetwork
+
     width: int = 32
     kernel_sizes: Sequence[int] = (40, 20, 10)
     depth: int = 6
-
-    def _network(self, seed: int) -> InceptionTimeNetwork:
-        return InceptionTimeNetwork(
-            self.n_channels_, len(self.classes_), self.width, self.kernel_sizes, self.depth, seed
-        )

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from timesliver.backbones.base import BackboneClassifier, BackboneNetwork, SeriesBatch
-from timesliver.backbones.layers import inside, seeded
+from timesliver.backbones.base import BackboneClassifier, BackboneNetwork
+from timesliver.backbones.layers import inside
 from timesliver.errors import check_count
+from timesliver.network.batch import Batch
 
 __all__ = ["LSTM", "LSTMNetwork"]
 
@@ -23,35 +24,26 @@ _MANY_STEPS = 512  # each waits for the one before
 class LSTMNetwork(BackboneNetwork):
     """LSTM layers whose last state is classified; see `LSTM`."""
 
-    def __init__(
-        self,
-        n_channels: int,
-        n_classes: int,
-        width: int = 64,
-        n_layers: int = 1,
-        seed: int = 0,
-        step: int = 1,
-    ) -> None:
-        super().__init__()
-        check_count("width", width, 1)
-        check_count("n_layers", n_layers, 1)
-        check_count("step", step, 1)
-        self.n_channels, self.step = n_channels, step
-        with seeded(seed):
-            self.lstm = nn.LSTM(n_channels, width, n_layers, batch_first=True)
-            self.head = nn.Linear(width, n_classes)
+    def _build(self, settings: LSTM) -> None:
+        check_count("width", settings.width, 1)
+        check_count("n_layers", settings.n_layers, 1)
+        step = settings.step
+        self.step = math.ceil(self.n_timepoints / _MANY_STEPS) if step is None else step
+        check_count("step", self.step, 1)
+        self.lstm = nn.LSTM(self.n_channels, settings.width, settings.n_layers, batch_first=True)
+        self.head = nn.Linear(settings.width, self.n_classes)
 
-    def features(self, batch: SeriesBatch) -> tuple[Tensor, Tensor]:
+    def features(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the last features, (B, width, T), and how many of T belong to each case."""
         means, lengths = self._means(batch)
         states, _ = self.lstm(means.transpose(1, 2))  # (B, T, width)
         return states.transpose(1, 2), lengths
 
-    def _means(self, batch: SeriesBatch) -> tuple[Tensor, Tensor]:
+    def _means(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the means of `step` points each, (B, v, T), and how many belong to each case."""
         if self.step == 1:
             return batch.values, batch.lengths
-        missing = -batch.values.shape[2] % self.step
+        missing = -batch.n_timepoints % self.step
         values = nn.functional.pad(batch.values, (0, missing)).unflatten(2, (-1, self.step))
         within = inside(batch.lengths, values.shape[2] * self.step)
         counts = within.unflatten(2, (-1, self.step)).sum(3).clamp(min=1)
@@ -86,11 +78,8 @@ class LSTM(BackboneClassifier):
         steps or fewer.
     """
 
+    network_class = LSTMNetwork
+
     width: int = 64
     n_layers: int = 1
     step: int | None = None
-
-    def _network(self, seed: int) -> LSTMNetwork:
-        step = math.ceil(self.n_timepoints_ / _MANY_STEPS) if self.step is None else self.step
-        sizes = self.n_channels_, len(self.classes_), self.width, self.n_layers
-        return LSTMNetwork(*sizes, seed, step)

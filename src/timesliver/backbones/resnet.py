@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from torch import Tensor, nn
 
-from timesliver.backbones.base import BackboneClassifier, BackboneNetwork, SeriesBatch
-from timesliver.backbones.layers import Convolution, check_widths, inside, seeded
+from timesliver.backbones.base import BackboneClassifier, BackboneNetwork
+from timesliver.backbones.layers import Convolution, check_widths, inside
+from timesliver.network.batch import Batch
 
 __all__ = ["ResNet", "ResNetNetwork"]
 
@@ -40,37 +42,23 @@ class _Block(nn.Module):
 class ResNetNetwork(BackboneNetwork):
     """Residual blocks of convolutions; see `ResNet`."""
 
-    def __init__(
-        self,
-        n_channels: int,
-        n_classes: int,
-        widths: Sequence[int] = (64, 128, 128),
-        kernel_sizes: Sequence[int] = (8, 5, 3),
-        seed: int = 0,
-    ) -> None:
-        super().__init__()
-        widths = check_widths("widths", widths)
-        kernel_sizes = check_widths("kernel_sizes", kernel_sizes)
-        self.n_channels = n_channels
-        self._widest = max(widths)
-        with seeded(seed):
-            self.blocks = nn.ModuleList(
-                _Block(n_in, n_out, kernel_sizes)
-                for n_in, n_out in zip((n_channels, *widths), widths, strict=False)
-            )
-            self.head = nn.Linear(widths[-1], n_classes)
+    def _build(self, settings: ResNet) -> None:
+        widths = check_widths("widths", settings.widths)
+        kernel_sizes = check_widths("kernel_sizes", settings.kernel_sizes)
+        self.numbers_per_point = 2 * max(widths)
+        self.blocks = nn.ModuleList(
+            _Block(n_in, n_out, kernel_sizes)
+            for n_in, n_out in pairwise((self.n_channels, *widths))
+        )
+        self.head = nn.Linear(widths[-1], self.n_classes)
 
-    def features(self, batch: SeriesBatch) -> tuple[Tensor, Tensor]:
+    def features(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the last features, (B, width, T), and how many of T belong to each case."""
         x = batch.values
         within = inside(batch.lengths, x.shape[2])
         for block in self.blocks:
             x = block(x, within)  # (B, width, L)
         return x, batch.lengths
-
-    def numbers_per_case(self, n_timepoints: int) -> int:
-        """Return the size of the intermediate arrays of one case."""
-        return 2 * n_timepoints * self._widest
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -87,10 +75,7 @@ class ResNet(BackboneClassifier):
         Points that the successive convolutions of a block span.
     """
 
+    network_class = ResNetNetwork
+
     widths: Sequence[int] = (64, 128, 128)
     kernel_sizes: Sequence[int] = (8, 5, 3)
-
-    def _network(self, seed: int) -> ResNetNetwork:
-        return ResNetNetwork(
-            self.n_channels_, len(self.classes_), self.widths, self.kernel_sizes, seed
-        )

@@ -8,14 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, overload
 
 import torch
 from torch import Tensor, nn
 
-from timesliver.backbones.base import BackboneClassifier, BackboneNetwork, SeriesBatch
-from timesliver.backbones.layers import check_widths, inside, mlp, seeded
-from timesliver.errors import InvalidParameterError, check_count
+from timesliver.backbones.base import BackboneClassifier, BackboneNetwork
+from timesliver.backbones.layers import check_widths, inside, mlp
+from timesliver.errors import InvalidParameterError, check_count, check_number
+from timesliver.network.batch import Batch
 from timesliver.network.segments import sinusoid
 
 __all__ = ["Attention", "EncoderLayer", "Transformer", "TransformerNetwork"]
@@ -69,64 +71,49 @@ class TransformerNetwork(BackboneNetwork):
     Token j covers the time points from ``j * stride`` to ``j * stride + span - 1``.
     """
 
-    def __init__(
-        self,
-        n_channels: int,
-        n_classes: int,
-        stem_widths: Sequence[int] = (32, 64, 128),
-        stem_kernels: Sequence[int] = (4, 2, 2),
-        stem_strides: Sequence[int] = (1, 1, 1),
-        n_heads: int = 4,
-        ff_width: int = 1024,
-        n_layers: int = 1,
-        final_norm: bool = False,
-        head: Sequence[int] = (64, 32),
-        dropout: float = 0.1,
-        seed: int = 0,
-    ) -> None:
-        super().__init__()
-        widths = check_widths("stem_widths", stem_widths)
-        kernels = check_widths("stem_kernels", stem_kernels)
-        strides = check_widths("stem_strides", stem_strides)
+    def _build(self, settings: Transformer) -> None:
+        widths = check_widths("stem_widths", settings.stem_widths)
+        kernels = check_widths("stem_kernels", settings.stem_kernels)
+        strides = _strides(self.n_timepoints, kernels)
+        if settings.stem_strides is not None:
+            strides = check_widths("stem_strides", settings.stem_strides)
         if not len(widths) == len(kernels) == len(strides):
             raise InvalidParameterError(
                 f"stem_widths={widths}, stem_kernels={kernels} and stem_strides={strides} must "
                 f"have one entry for each convolution of the stem"
             )
-        for name, count in (("n_heads", n_heads), ("ff_width", ff_width), ("n_layers", n_layers)):
-            check_count(name, count, 1)
-        dim = widths[-1]
-        if dim % n_heads:
+        for name in ("n_heads", "ff_width", "n_layers"):
+            check_count(name, getattr(settings, name), 1)
+        check_number("dropout", settings.dropout, least=0, below=1)
+        dim, self.n_heads = widths[-1], settings.n_heads
+        if dim % self.n_heads:
             raise InvalidParameterError(
-                f"n_heads={n_heads} must divide the last of stem_widths, {dim}"
+                f"n_heads={self.n_heads} must divide the last of stem_widths, {dim}"
             )
-        if not (isinstance(dropout, int | float) and 0 <= dropout < 1):
-            raise InvalidParameterError(f"dropout must be at least 0 and below 1, got {dropout!r}")
-        self.n_channels, self.n_heads = n_channels, n_heads
         self.span, self.stride = 1, 1
         for kernel, stride in zip(kernels, strides, strict=True):
             self.span += (kernel - 1) * self.stride
             self.stride *= stride
-        self._widest = max(*widths, ff_width, 4 * dim)
-        with seeded(seed):
-            self.stem = nn.Sequential()
-            for n_in, n_out, kernel, stride in zip(
-                (n_channels, *widths), widths, kernels, strides, strict=False
-            ):
-                self.stem.extend([nn.Conv1d(n_in, n_out, kernel, stride), nn.ReLU()])
-            self.layers = nn.ModuleList(
-                EncoderLayer(dim, n_heads, ff_width, dropout) for _ in range(n_layers)
-            )
-            self.norm = nn.LayerNorm(dim) if final_norm else nn.Identity()
-            self.head = mlp(dim, check_widths("head", head, 0), n_classes)
+        self.numbers_per_point = max(*widths, settings.ff_width, 4 * dim)
+        self.stem = nn.Sequential()
+        for (n_in, n_out), kernel, stride in zip(
+            pairwise((self.n_channels, *widths)), kernels, strides, strict=True
+        ):
+            self.stem.extend([nn.Conv1d(n_in, n_out, kernel, stride), nn.ReLU()])
+        self.layers = nn.ModuleList(
+            EncoderLayer(dim, self.n_heads, settings.ff_width, settings.dropout)
+            for _ in range(settings.n_layers)
+        )
+        self.norm = nn.LayerNorm(dim) if settings.final_norm else nn.Identity()
+        self.head = mlp(dim, check_widths("head", settings.head, 0), self.n_classes)
 
-    def features(self, batch: SeriesBatch) -> tuple[Tensor, Tensor]:
+    def features(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the last features, (B, width, T), and how many of T belong to each case."""
         tokens, n_tokens, _ = self._encode(batch)
         return tokens, n_tokens
 
-    def _encode(self, batch: SeriesBatch) -> tuple[Tensor, Tensor, list[Tensor]]:
-        missing = max(0, self.span - batch.values.shape[2])
+    def _encode(self, batch: Batch) -> tuple[Tensor, Tensor, list[Tensor]]:
+        missing = max(0, self.span - batch.n_timepoints)
         x = self.stem(nn.functional.pad(batch.values, (0, missing)))  # (B, d, T)
         lengths = self.n_tokens(batch.lengths)
         within = inside(lengths, x.shape[2])
@@ -139,13 +126,13 @@ class TransformerNetwork(BackboneNetwork):
         return self.norm(x).transpose(1, 2), lengths, weights
 
     @overload
-    def forward(self, batch: SeriesBatch) -> Tensor: ...
+    def forward(self, batch: Batch) -> Tensor: ...
     @overload
     def forward(
-        self, batch: SeriesBatch, return_attention: Literal[True]
+        self, batch: Batch, return_attention: Literal[True]
     ) -> tuple[Tensor, list[Tensor]]: ...
     def forward(
-        self, batch: SeriesBatch, return_attention: bool = False
+        self, batch: Batch, return_attention: bool = False
     ) -> Tensor | tuple[Tensor, list[Tensor]]:
         """Return the logits and, if asked, each layer's attention weights (B, heads, T, T).
 
@@ -164,7 +151,7 @@ class TransformerNetwork(BackboneNetwork):
     def numbers_per_case(self, n_timepoints: int) -> int:
         """Return the size of the intermediate arrays of one case."""
         T = n_timepoints // self.stride + 1
-        return n_timepoints * self._widest + 2 * self.n_heads * T * T
+        return super().numbers_per_case(n_timepoints) + 2 * self.n_heads * T * T
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -192,6 +179,8 @@ class Transformer(BackboneClassifier):
         Share of numbers set to 0 in training.
     """
 
+    network_class = TransformerNetwork
+
     stem_widths: Sequence[int] = (32, 64, 128)
     stem_kernels: Sequence[int] = (4, 2, 2)
     stem_strides: Sequence[int] | None = None
@@ -201,25 +190,6 @@ class Transformer(BackboneClassifier):
     final_norm: bool = False
     head: Sequence[int] = (64, 32)
     dropout: float = 0.1
-
-    def _network(self, seed: int) -> TransformerNetwork:
-        strides = self.stem_strides
-        if strides is None:
-            strides = _strides(self.n_timepoints_, check_widths("stem_kernels", self.stem_kernels))
-        return TransformerNetwork(
-            self.n_channels_,
-            len(self.classes_),
-            self.stem_widths,
-            self.stem_kernels,
-            strides,
-            self.n_heads,
-            self.ff_width,
-            self.n_layers,
-            self.final_norm,
-            self.head,
-            self.dropout,
-            seed,
-        )
 
 
 def _strides(n_timepoints: int, kernels: tuple[int, ...]) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ from inspect import signature
 from typing import Any
 
 from timesliver import classifier
+from timesliver.encoders import Segments
 from timesliver.errors import MissingExtraError
 from timesliver.typing import FloatArray
 
@@ -21,6 +22,7 @@ _SIGNATURE = _SIGNATURE.replace(  # an aeon estimator uses one thread unless tol
     parameters=[
         parameter.replace(default=1) if name == "n_jobs" else parameter
         for name, parameter in _SIGNATURE.parameters.items()
+        if parameter.kind is not parameter.VAR_KEYWORD
     ]
 )
 
@@ -72,4 +74,4 @@ class TimeSliverClassifier(BaseClassifier):
     @classmethod
     def _get_test_params(cls, parameter_set: str = "default") -> dict[str, Any]:  # noqa: ARG003
         """Return settings that train in no time, for aeon's own checks."""
-        return {"max_epochs": 3, "n_bins": 4, "latent_dim": 6, "positional_encoding": False}
+        return {"encoder": Segments(latent_dim=6, positional_encoding=False, max_epochs=3)}

@@ -26,10 +26,10 @@ class TimeSliverAttribution(Attribution):
     ----------
     model : TimeSliverClassifier
         The fitted classifier.
-    method : {"timesliver", "additive"}
+    method : {"additive", "timesliver"}
         How to explain; additive shares and captum's own methods are on the scale of the logit.
     **options
-        Those of the method, see `timesliver.explain`.
+        Those of the method, see `TimeSliverClassifier.explain`.
 
     Examples
     --------

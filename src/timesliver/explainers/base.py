@@ -23,7 +23,9 @@ from timesliver.errors import (
     check_count,
 )
 from timesliver.estimator import target_indices
-from timesliver.explainers.model import Inputs, Model, as_model
+from timesliver.explainers.inputs import case_seed
+from timesliver.explainers.model import Model, as_model
+from timesliver.network.batch import Batch
 from timesliver.series import PaddedSeries, as_series
 from timesliver.training import draw_seed, progress
 from timesliver.typing import IntArray
@@ -113,7 +115,7 @@ class AnyExplainer(ABC):
                 f"module, or use a method that only asks the model: lime, kernel_shap"
             )
 
-    def _fit(self, inputs: Inputs, y: Any) -> None:  # noqa: B027
+    def _fit(self, inputs: Batch, y: Any) -> None:  # noqa: B027
         """Learn from training series."""
 
     # --- what everyone can call ----------------------------------------------------------------
@@ -175,7 +177,7 @@ class Explainer(AnyExplainer):
     cases_at_once: ClassVar[int] = 32
 
     @abstractmethod
-    def _scores(self, inputs: Inputs, cases: list[Case]) -> Scores:
+    def _scores(self, inputs: Batch, cases: list[Case]) -> Scores:
         """Explain a few cases; the model may be given `batch_size` rows at once."""
 
     def explain(self, X: Any, target: ArrayLike | None = None) -> Attribution:
@@ -204,16 +206,16 @@ class Explainer(AnyExplainer):
         return join(parts)
 
     def _explain_part(
-        self, series: PaddedSeries, inputs: Inputs, logits: Tensor, targets: Any, seconds: float
+        self, series: PaddedSeries, inputs: Batch, logits: Tensor, targets: Any, seconds: float
     ) -> Attribution:
         start, rows = time.perf_counter(), self.model.n_rows
-        cases = [Case(int(t), inputs.seed(i, self.seed)) for i, t in enumerate(targets)]
+        cases = [Case(int(t), case_seed(inputs, i, self.seed)) for i, t in enumerate(targets)]
         with torch.enable_grad():
-            found, bias = self._scores(inputs, cases)
+            given, bias = self._scores(inputs, cases)
         n, v, L = series.values.shape
-        if found.ndim == 2:
-            found = (found / v)[:, None].expand(-1, v, -1)
-        scores = found.detach()[:, :, :L].cpu().numpy().astype(np.float32)
+        if given.ndim == 2:
+            given = (given / v)[:, None].expand(-1, v, -1)
+        scores = given.detach()[:, :, :L].cpu().numpy().astype(np.float32)
         if not np.isfinite(scores).all():
             raise InvalidInputError(
                 f"{self.name} gave scores that are no numbers; look for extreme values in the "
@@ -227,11 +229,11 @@ class Explainer(AnyExplainer):
             positive_by_channel=np.maximum(scores, 0),
             negative_by_channel=np.maximum(-scores, 0),
             logit=logits.numpy()[np.arange(n), targets],
-            bias=np.zeros(n, np.float32) if bias is None else bias.detach().cpu().numpy(),
+            base=np.zeros(n, np.float32) if bias is None else bias.detach().cpu().numpy(),
             target=np.asarray(targets, dtype=np.int64),
             classes=self.model.classes,
             method=self.name,
-            series=np.where(series.observed, series.values, np.nan).astype(np.float32),
+            series=series.with_gaps.astype(np.float32),
             probabilities=torch.softmax(logits.double(), 1).numpy(),
             seconds=np.full(n, seconds),
             forward_passes=np.full(n, passes),

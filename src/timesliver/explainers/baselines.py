@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -13,29 +13,36 @@ from torch.nn import functional as F
 
 from timesliver.errors import InvalidParameterError, check_choice
 from timesliver.explainers.base import Explainer
-from timesliver.explainers.model import Inputs
 from timesliver.explainers.segments import default_window
+from timesliver.network.batch import Batch
 
-__all__ = ["AgainstBaselines", "AgainstTraining", "Comparing"]
+__all__ = ["AgainstBaselines", "AgainstTraining", "ReferenceExplainer", "References"]
 
-_KINDS = ("zero", "mean", "noise", "blur")
+_BASELINES = ("zero", "mean", "noise", "blur")
 _DRAWS = 5  # noise series of which each case gets the mean explanation
 _REACH = 6  # deviations after which a Gaussian is cut
-_ROWS = {"fair": 20, "paper": 5}  # of the training set
+_N_TRAINING = {"fair": 20, "paper": 5}  # of the training set
 
 
-class Comparing(Explainer):
+class References(NamedTuple):
+    """Series that a case is compared with, (n, v, L), and their weights, (n,), that sum to 1."""
+
+    series: Tensor
+    weights: Tensor
+
+
+class ReferenceExplainer(Explainer):
     """An explainer by gradients between a series and others that it is compared with."""
 
     has_settings: ClassVar[bool] = True
     needs_gradients: ClassVar[bool] = True
 
     @abstractmethod
-    def _references(self, inputs: Inputs, seed: int) -> tuple[Tensor, Tensor]:
-        """Return what one case is compared with, (n, v, L), and weights (n,) that sum to 1."""
+    def _references(self, inputs: Batch, seed: int) -> References:
+        """Return what one case is compared with."""
 
 
-class AgainstBaselines(Comparing):
+class AgainstBaselines(ReferenceExplainer):
     """Compares with simple series; the explanation is the mean over them.
 
     Parameters
@@ -57,36 +64,36 @@ class AgainstBaselines(Comparing):
     ) -> None:
         if isinstance(baselines, str) or not baselines:
             raise InvalidParameterError(
-                f"baselines must list one or more of {', '.join(_KINDS)}; got {baselines!r}"
+                f"baselines must list one or more of {', '.join(_BASELINES)}; got {baselines!r}"
             )
         for kind in baselines:
-            check_choice("each of baselines", kind, _KINDS)
+            check_choice("each of baselines", kind, _BASELINES)
         self.baselines = tuple(dict.fromkeys(baselines))
         self._mean: Tensor | None = None
         super().__init__(model, **shared)
 
-    def _fit(self, inputs: Inputs, y: Any) -> None:  # noqa: ARG002
+    def _fit(self, inputs: Batch, y: Any) -> None:  # noqa: ARG002
         seen = inputs.observed.sum(0).clamp(min=1)
         self._mean = (inputs.values * inputs.observed).sum(0) / seen  # (v, L)
 
-    def _references(self, inputs: Inputs, seed: int) -> tuple[Tensor, Tensor]:
+    def _references(self, inputs: Batch, seed: int) -> References:
         zero = torch.zeros_like(inputs.values)
-        found: dict[str, Tensor] = {}
+        series: list[Tensor] = []
         for kind in self.baselines if self.setting == "fair" else ("zero",):
             if kind == "zero":
-                found[kind] = zero
+                series.append(zero)
             elif kind == "noise":
-                found[kind] = _like(_normal((_DRAWS,), inputs, seed), inputs)
+                series.append(_like(_normal((_DRAWS,), inputs, seed), inputs))
             elif kind == "blur":
-                found[kind] = _blurred(inputs)
+                series.append(_blurred(inputs))
             elif self._mean is not None:
-                found[kind] = _like(self._mean[None], inputs)
-        found = found or {"zero": zero}
-        weights = [torch.full((len(each),), 1 / len(each)) for each in found.values()]
-        return torch.cat(list(found.values())), torch.cat(weights).to(zero) / len(found)
+                series.append(_like(self._mean[None], inputs))
+        series = series or [zero]
+        weights = [torch.full((len(each),), 1 / len(each)) for each in series]
+        return References(torch.cat(series), torch.cat(weights).to(zero) / len(series))
 
 
-class AgainstTraining(Comparing):
+class AgainstTraining(ReferenceExplainer):
     """Compares with series of the training set, of every class alike.
 
     The fair setting takes 20 of them and needs `fit`. The paper's takes 5, and a series of zeros
@@ -101,41 +108,42 @@ class AgainstTraining(Comparing):
         self._rows: Tensor | None = None
         self._spread: Tensor | None = None
 
-    def _fit(self, inputs: Inputs, y: Any) -> None:
+    def _fit(self, inputs: Batch, y: Any) -> None:
         labels = self.model.infer(inputs).argmax(1).cpu().numpy() if y is None else y
-        rows = _balanced(labels, _ROWS[self.setting], self.seed)
+        rows = _balanced(labels, _N_TRAINING[self.setting], self.seed)
         self._rows = inputs.values[torch.from_numpy(rows)]
         seen = inputs.observed.sum((0, 2)).clamp(min=1)
         mean = (inputs.values * inputs.observed).sum((0, 2)) / seen  # (v,)
         apart = (inputs.values - mean[:, None]) * inputs.observed
         self._spread = (apart.square().sum((0, 2)) / seen).sqrt()  # (v,)
 
-    def _references(self, inputs: Inputs, seed: int) -> tuple[Tensor, Tensor]:  # noqa: ARG002
+    def _references(self, inputs: Batch, seed: int) -> References:  # noqa: ARG002
         rows = torch.zeros_like(inputs.values) if self._rows is None else self._rows
-        return _like(rows, inputs), torch.full((len(rows),), 1 / len(rows)).to(rows)
+        weights = torch.full((len(rows),), 1 / len(rows)).to(rows)
+        return References(_like(rows, inputs), weights)
 
-    def _noise(self, n: int, share: float, inputs: Inputs, seed: int) -> Tensor:
+    def _noise(self, n: int, share: float, inputs: Batch, seed: int) -> Tensor:
         """Return n draws, (n, v, L), of that share of the deviation of each channel."""
         assert self._spread is not None
         return _like(_normal((n,), inputs, seed), inputs) * (share * self._spread[:, None])
 
 
-def _like(series: Tensor, inputs: Inputs) -> Tensor:
+def _like(series: Tensor, inputs: Batch) -> Tensor:
     """Return series (n, v, any length) as long as one case, 0 where that was not observed."""
-    return F.pad(series, (0, inputs.values.shape[2] - series.shape[2])) * inputs.observed
+    return F.pad(series, (0, inputs.n_timepoints - series.shape[2])) * inputs.observed
 
 
-def _normal(shape: tuple[int, ...], inputs: Inputs, seed: int) -> Tensor:
+def _normal(shape: tuple[int, ...], inputs: Batch, seed: int) -> Tensor:
     """Return draws for one case; how far it was padded does not change them."""
     generator = torch.Generator().manual_seed(seed)
-    shape = (*shape, inputs.values.shape[1], int(inputs.lengths))
+    shape = (*shape, inputs.n_channels, int(inputs.lengths))
     return torch.randn(shape, generator=generator).to(inputs.values)
 
 
-def _blurred(inputs: Inputs) -> Tensor:
+def _blurred(inputs: Batch) -> Tensor:
     """Return one case, (1, v, L), smoothed over the points that were observed."""
     width = default_window(int(inputs.lengths))
-    reach = min(_REACH * width, inputs.values.shape[2] - 1)
+    reach = min(_REACH * width, inputs.n_timepoints - 1)
     away = torch.arange(-reach, reach + 1).to(inputs.values)
     kernel = torch.exp(-away.square() / (2 * width**2))[None, None]
     seen = inputs.observed.to(inputs.values)

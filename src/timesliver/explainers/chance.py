@@ -7,7 +7,7 @@ from typing import ClassVar
 import torch
 
 from timesliver.explainers.base import Case, Explainer, Scores
-from timesliver.explainers.model import Inputs
+from timesliver.network.batch import Batch
 
 __all__ = ["Random"]
 
@@ -19,8 +19,8 @@ class Random(Explainer):
     has_sign: ClassVar[bool] = False
     has_channels: ClassVar[bool] = False
 
-    def _scores(self, inputs: Inputs, cases: list[Case]) -> Scores:
-        scores = torch.zeros(len(cases), inputs.values.shape[2])
+    def _scores(self, inputs: Batch, cases: list[Case]) -> Scores:
+        scores = torch.zeros(len(cases), inputs.n_timepoints)
         for row, length, case in zip(scores, inputs.lengths.tolist(), cases, strict=True):
             generator = torch.Generator().manual_seed(case.seed)
             row[:length] = torch.rand(length, generator=generator)

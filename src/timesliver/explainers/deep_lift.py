@@ -8,37 +8,38 @@ import torch
 from torch import Tensor, nn
 
 from timesliver.backbones import BackboneNetwork
-from timesliver.errors import MissingExtraError, NotApplicableError
+from timesliver.errors import NotApplicableError
 from timesliver.explainers.base import Case, Scores
-from timesliver.explainers.baselines import AgainstBaselines, AgainstTraining, Comparing
-from timesliver.explainers.model import Inputs, Model
+from timesliver.explainers.baselines import AgainstBaselines, AgainstTraining, ReferenceExplainer
+from timesliver.explainers.inputs import captum_methods, repeated
+from timesliver.explainers.model import Model
 from timesliver.explainers.rescale import check_apart, rescaling
+from timesliver.network.batch import Batch
 
 __all__ = ["DeepLIFT", "DeepLIFTSHAP"]
 
 
-class _Lifting(Comparing):
+class _DeepLIFTExplainer(ReferenceExplainer):
     """Multipliers between series and references, by captum ("paper") or by `rescaling`."""
 
     cases_at_once = 8  # each with up to 20 references
 
     def _check_model(self) -> None:
         super()._check_model()
-        network = self.model.network_for(self.name)
-        if any(isinstance(module, nn.RNNBase) for module in network.modules()):
+        if any(isinstance(module, nn.RNNBase) for module in self.model.network.modules()):
             raise NotApplicableError(
                 f"{self.name} has no rule for the gates of recurrent layers, which "
                 f"{self.model.kind} has; use integrated_gradients or gradient_shap"
             )
 
-    def _scores(self, inputs: Inputs, cases: list[Case]) -> Scores:
-        found = [self._references(inputs[i : i + 1], case.seed) for i, case in enumerate(cases)]
+    def _scores(self, inputs: Batch, cases: list[Case]) -> Scores:
+        by_case = [self._references(inputs[i : i + 1], case.seed) for i, case in enumerate(cases)]
         device = inputs.values.device
-        counts = torch.tensor([len(weights) for _, weights in found], device=device)
+        counts = torch.tensor([len(of_case.weights) for of_case in by_case], device=device)
         owner = torch.arange(len(cases), device=device).repeat_interleave(counts)  # (pairs,)
         targets = torch.tensor([case.target for case in cases], device=device)
-        references = torch.cat([each for each, _ in found])  # (pairs, v, L)
-        weights = torch.cat([each for _, each in found])  # (pairs,)
+        references = torch.cat([of_case.series for of_case in by_case])  # (pairs, v, L)
+        weights = torch.cat([of_case.weights for of_case in by_case])  # (pairs,)
         scores, bias = torch.zeros_like(inputs.values), torch.zeros(len(cases), device=device)
         paper = self.setting == "paper"  # captum's pooling looks at the first pair of a batch
         for part in torch.arange(len(owner)).split(1 if paper else max(1, self.batch_size // 2)):
@@ -50,10 +51,10 @@ class _Lifting(Comparing):
         return Scores(scores, bias)
 
     def _by_rescaling(
-        self, inputs: Inputs, references: Tensor, targets: Tensor
+        self, inputs: Batch, references: Tensor, targets: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Return the shares of pairs, (n, v, L), and the logits of the references, (n,)."""
-        network, n = self.model.network_for(self.name), len(references)
+        network, n = self.model.network, len(references)
         values = inputs.values.detach().requires_grad_()
         with rescaling(network, 2 * n) as of_references:
             both = inputs[torch.arange(n).repeat(2)]
@@ -65,39 +66,35 @@ class _Lifting(Comparing):
         return multipliers * (inputs.values - references), chosen[n:].detach()
 
     def _by_captum(
-        self, inputs: Inputs, references: Tensor, targets: Tensor
+        self, inputs: Batch, references: Tensor, targets: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Return the same for one pair."""
-        try:
-            from captum.attr import DeepLift as Engine
-        except ImportError:
-            raise MissingExtraError("captum", "explain") from None
-        asked = _Asked(self.model, inputs)
+        module = _CaptumModule(self.model, inputs)
         target = int(targets)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Setting forward, backward hooks")
             values = inputs.values.detach().clone().requires_grad_()
-            shares = Engine(asked).attribute(values, references, target=target)
-        return shares.detach(), asked.logits[1:, target].detach()
+            shares = captum_methods().DeepLift(module).attribute(values, references, target=target)
+        return shares.detach(), module.logits[1:, target].detach()
 
 
-class _Asked(nn.Module):
+class _CaptumModule(nn.Module):
     """The network of a model as captum wants it: a module from values to logits."""
 
     logits: Tensor
 
-    def __init__(self, model: Model, inputs: Inputs) -> None:
+    def __init__(self, model: Model, inputs: Batch) -> None:
         super().__init__()
         self.network = model.network  # where captum looks for activations
         self._model, self._inputs = model, inputs
 
     def forward(self, values: Tensor) -> Tensor:
         """Return the logits of any number of changed versions of the case."""
-        self.logits = self._model.logits(self._inputs.repeated(len(values)), values)
+        self.logits = self._model.logits(repeated(self._inputs, len(values)), values)
         return self.logits
 
 
-class DeepLIFT(_Lifting, AgainstBaselines):
+class DeepLIFT(_DeepLIFTExplainer, AgainstBaselines):
     """DeepLIFT (Shrikumar, Greenside and Kundaje, 2017) with the rescale rule.
 
     The change of the logit between a baseline and the series is handed back through the layers, in
@@ -123,7 +120,7 @@ class DeepLIFT(_Lifting, AgainstBaselines):
     name = "deep_lift"
 
 
-class DeepLIFTSHAP(_Lifting, AgainstTraining):
+class DeepLIFTSHAP(_DeepLIFTExplainer, AgainstTraining):
     """DeepLIFTSHAP (Lundberg and Lee, 2017): the mean of DeepLIFT over training series.
 
     As `DeepLIFT`, but the references are training series: 5 of them in the paper's setting (zeros

@@ -7,10 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from timesliver.errors import MissingExtraError, check_count
+from timesliver.errors import check_count
 from timesliver.explainers.base import Case, Scores
 from timesliver.explainers.baselines import AgainstBaselines, AgainstTraining
-from timesliver.explainers.model import Inputs
+from timesliver.explainers.inputs import captum_methods, repeated
+from timesliver.network.batch import Batch
 
 __all__ = ["GradientSHAP", "IntegratedGradients"]
 
@@ -40,25 +41,21 @@ class IntegratedGradients(AgainstBaselines):
     name = "integrated_gradients"
     cases_at_once = 1
 
-    def _scores(self, inputs: Inputs, cases: list[Case]) -> Scores:
-        found = [self._of_case(inputs[i : i + 1], case) for i, case in enumerate(cases)]
-        return Scores(*(torch.stack(part) for part in zip(*found, strict=True)))
+    def _scores(self, inputs: Batch, cases: list[Case]) -> Scores:
+        by_case = [self._of_case(inputs[i : i + 1], case) for i, case in enumerate(cases)]
+        return Scores(*(torch.stack(part) for part in zip(*by_case, strict=True)))
 
-    def _of_case(self, inputs: Inputs, case: Case) -> tuple[Tensor, Tensor]:
+    def _of_case(self, inputs: Batch, case: Case) -> tuple[Tensor, Tensor]:
         """Return the scores (v, L) and the mean logit of the baselines."""
-        try:
-            from captum.attr import IntegratedGradients as Engine
-        except ImportError:
-            raise MissingExtraError("captum", "explain") from None
 
         def logit(values: Tensor) -> Tensor:
-            return self.model.logits(inputs.repeated(len(values)), values)[:, case.target]
+            return self.model.logits(repeated(inputs, len(values)), values)[:, case.target]
 
         @torch.no_grad()
         def logits_of(values: Tensor) -> Tensor:
             return torch.cat([logit(part) for part in values.split(self.batch_size)])
 
-        engine = Engine(logit)
+        engine = captum_methods().IntegratedGradients(logit)
         references, weights = self._references(inputs, case.seed)
         at_references = logits_of(references)
         changes = None
@@ -112,11 +109,11 @@ class GradientSHAP(AgainstTraining):
         self.n_samples = _SAMPLES[self.setting] if n_samples is None else n_samples
         check_count("n_samples", self.n_samples, 1)
 
-    def _scores(self, inputs: Inputs, cases: list[Case]) -> Scores:
-        found = [self._of_case(inputs[i : i + 1], case) for i, case in enumerate(cases)]
-        return Scores(torch.stack(found))
+    def _scores(self, inputs: Batch, cases: list[Case]) -> Scores:
+        by_case = [self._of_case(inputs[i : i + 1], case) for i, case in enumerate(cases)]
+        return Scores(torch.stack(by_case))
 
-    def _of_case(self, inputs: Inputs, case: Case) -> Tensor:
+    def _of_case(self, inputs: Batch, case: Case) -> Tensor:
         """Return the scores, (v, L)."""
         n = self.n_samples
         draw = torch.Generator().manual_seed(case.seed)
@@ -132,7 +129,7 @@ class GradientSHAP(AgainstTraining):
             start = references[starts[part]]
             way = ends[part] - start
             at = (start + places[part] * way).requires_grad_()
-            logits = self.model.logits(inputs.repeated(len(part)), at)
+            logits = self.model.logits(repeated(inputs, len(part)), at)
             (gradient,) = torch.autograd.grad(logits[:, case.target].sum(), at)
             total += (gradient * way).sum(0)
         return total / n

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from itertools import product
 from math import comb
-from typing import Any
 
 import numpy as np
 
 from timesliver.explainers.base import Case
-from timesliver.explainers.model import Inputs
 from timesliver.explainers.surrogate import SurrogateExplainer, count_distinct
+from timesliver.network.batch import Batch
 from timesliver.typing import BoolArray, FloatArray
 
 __all__ = ["KernelSHAP", "draw_coalitions", "fit_shapley"]
@@ -28,20 +27,15 @@ class KernelSHAP(SurrogateExplainer):
     """
 
     name = "kernel_shap"
+    captum_name = "KernelShap"
 
-    @staticmethod
-    def _library() -> Any:
-        from captum.attr import KernelShap
-
-        return KernelShap
-
-    def _by_captum(self, one: Inputs, case: Case) -> tuple[FloatArray, float]:
-        if one.values.shape[1] * int(one.lengths[0]) == 1:  # captum has no set to draw
+    def _by_captum(self, one: Batch, case: Case) -> tuple[FloatArray, float]:
+        if one.n_channels * int(one.lengths[0]) == 1:  # captum has no set to draw
             return self._by_segments(one, case)
         scores, _ = super()._by_captum(one, case)
         return scores, self._ends(one, case, [False])[0]
 
-    def _by_segments(self, one: Inputs, case: Case) -> tuple[FloatArray, float]:
+    def _by_segments(self, one: Batch, case: Case) -> tuple[FloatArray, float]:
         rng = np.random.default_rng(case.seed)
         empty, full = self._ends(one, case, [False, True])
         segmentations = self._segmentations(one)
@@ -54,7 +48,7 @@ class KernelSHAP(SurrogateExplainer):
             scores.append((values / np.bincount(parts.ravel()))[parts])
         return np.mean(scores, axis=0), empty
 
-    def _ends(self, one: Inputs, case: Case, kept: list[bool]) -> list[float]:
+    def _ends(self, one: Batch, case: Case, kept: list[bool]) -> list[float]:
         """Return the logits of the whole series (True) and of the series set to 0 (False)."""
         whole = np.zeros((1, int(one.lengths[0])), dtype=np.int64)
         ends: list[float] = self._ask(one, case, whole, np.array(kept)[:, None]).tolist()
@@ -104,7 +98,9 @@ def fit_shapley(
 ) -> FloatArray:
     """Return the values of the parts, (K,), that fit the gains best among those that sum to total.
 
-    Weighted least squares with a small ridge; a Lagrange multiplier holds the sum.
+    Weighted least squares with a small ridge; a Lagrange multiplier holds the sum, which
+    scikit-learn's `Ridge` cannot. (To put total minus the others in place of one value would
+    shrink the others only.)
     """
     z = kept.astype(np.float64)
     normal = (z * weights[:, None]).T @ z + _RIDGE * np.eye(z.shape[1])

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from sklearn.linear_model import Ridge
 
 from timesliver.explainers.base import Case
-from timesliver.explainers.model import Inputs
-from timesliver.explainers.surrogate import SurrogateExplainer, count_distinct, fit_ridge
+from timesliver.explainers.surrogate import SurrogateExplainer, count_distinct
+from timesliver.network.batch import Batch
 from timesliver.typing import FloatArray
 
 __all__ = ["LIME"]
@@ -26,14 +25,9 @@ class LIME(SurrogateExplainer):
     """
 
     name = "lime"
+    captum_name = "Lime"
 
-    @staticmethod
-    def _library() -> Any:
-        from captum.attr import Lime
-
-        return Lime
-
-    def _by_segments(self, one: Inputs, case: Case) -> tuple[FloatArray, float]:
+    def _by_segments(self, one: Batch, case: Case) -> tuple[FloatArray, float]:
         rng = np.random.default_rng(case.seed)
         segmentations = self._segmentations(one)
         n = self._samples_per_grid(segmentations)
@@ -42,5 +36,6 @@ class LIME(SurrogateExplainer):
             kept, counts = count_distinct(rng.random((n, parts.max() + 1)) < 0.5)
             weights = counts * np.exp(-((1 - kept.mean(1)) ** 2) / (2 * _WIDTH**2))
             outputs = self._ask(one, case, parts, kept)
-            scores.append(fit_ridge(kept, outputs, weights, _ALPHA)[parts])
+            ridge = Ridge(_ALPHA).fit(kept, outputs, sample_weight=weights)
+            scores.append(ridge.coef_[parts])
         return np.mean(scores, axis=0), 0.0

@@ -9,12 +9,14 @@ import numpy as np
 import torch
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy.signal import istft, stft
+from sklearn.linear_model import Ridge
 
 from timesliver.errors import NotApplicableError, check_choice, check_count
 from timesliver.explainers.base import Case, Explainer, Scores
 from timesliver.explainers.distances import dtw_distances, nearest_subsequences
-from timesliver.explainers.model import Inputs
-from timesliver.explainers.surrogate import count_distinct, fit_ridge
+from timesliver.explainers.inputs import repeated
+from timesliver.explainers.surrogate import count_distinct
+from timesliver.network.batch import Batch
 from timesliver.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["LIMESegment", "change_points", "locality_weights", "persistent_background"]
@@ -79,20 +81,20 @@ class LIMESegment(Explainer):
         self.n_samples, self.n_change_points = n_samples, n_change_points
         self.window, self.nperseg, self.target = window, nperseg, target
 
-    def _scores(self, inputs: Inputs, cases: list[Case]) -> Scores:
-        v, longest = inputs.values.shape[1], int(inputs.lengths.max())
+    def _scores(self, inputs: Batch, cases: list[Case]) -> Scores:
+        v, longest = inputs.n_channels, int(inputs.lengths.max())
         if v != 1 or longest > _LONGEST:
             raise NotApplicableError(
                 f"{self.name} is for series of one channel and up to {_LONGEST} points, these "
                 f"have {v} channels and {longest} points; use lime or kernel_shap"
             )
-        scores = torch.zeros(len(cases), inputs.values.shape[2])
+        scores = torch.zeros(len(cases), inputs.n_timepoints)
         for i, case in enumerate(cases):
-            found = self._explain_case(inputs[i : i + 1], case)
-            scores[i, : len(found)] = torch.from_numpy(found)
+            of_case = self._explain_case(inputs[i : i + 1], case)
+            scores[i, : len(of_case)] = torch.from_numpy(of_case)
         return Scores(scores)
 
-    def _explain_case(self, one: Inputs, case: Case) -> FloatArray:
+    def _explain_case(self, one: Batch, case: Case) -> FloatArray:
         length = int(one.lengths[0])
         x = one.values[0, 0, :length].double().cpu().numpy()
         window = self.window or max(length // 5, _SHORTEST_WINDOW)
@@ -105,16 +107,18 @@ class LIMESegment(Explainer):
         series = np.where(kept[:, segment], x, persistent_background(x, self.nperseg))
         distances = dtw_distances(x, series, math.ceil(_BAND * length))
         weights = counts * locality_weights(distances, counts)
-        return fit_ridge(kept, self._ask(one, case, series), weights, _ALPHA)[segment]
+        ridge = Ridge(_ALPHA).fit(kept, self._ask(one, case, series), sample_weight=weights)
+        scores: FloatArray = ridge.coef_[segment]
+        return scores
 
-    def _ask(self, one: Inputs, case: Case, series: FloatArray) -> FloatArray:
+    def _ask(self, one: Batch, case: Case, series: FloatArray) -> FloatArray:
         """Return the output that is regressed, (n,), for each of some series (n, length)."""
-        values = one.values.new_zeros(len(series), 1, one.values.shape[2])
+        values = one.values.new_zeros(len(series), 1, one.n_timepoints)
         values[:, 0, : series.shape[1]] = torch.from_numpy(series)
         values = values * one.observed
         outputs = []
         for part in values.split(self.batch_size):
-            logits = self.model.infer(one.repeated(len(part)), part)
+            logits = self.model.infer(repeated(one, len(part)), part)
             outputs.append(logits.argmax(1) if self.target == "label" else logits[:, case.target])
         return torch.cat(outputs).double().cpu().numpy()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
@@ -12,42 +13,39 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from timesliver.backbones import BackboneNetwork, COLORNetwork, SeriesBatch
+from timesliver.backbones import BackboneNetwork, COLORNetwork
 from timesliver.errors import (
     InvalidInputError,
     InvalidParameterError,
     NotApplicableError,
 )
 from timesliver.estimator import SeriesClassifier
-from timesliver.explainers.inputs import Inputs, as_inputs
 from timesliver.network import TimeSliverNetwork
-from timesliver.series import PaddedSeries, as_series, equal_slices
+from timesliver.network.batch import Batch
+from timesliver.series import PaddedSeries, as_series
 
-__all__ = ["Inputs", "Model", "as_model"]
+__all__ = ["Model", "as_model"]
 
 _NUMBERS = 1 << 23  # that a model may hold at once
 _INSIDE = 32  # numbers inside a foreign model for each of its input
 
 
-class Model:
-    """A classifier as explainers see it.
+class Model(ABC):
+    """A classifier as explainers see it; `as_model` makes one of any classifier.
+
+    Its batches hold the values that explainers vary: standardised where the classifier
+    standardises, so that 0 is the training mean.
 
     Parameters
     ----------
     classes : array or None
         The class labels; None is 0, 1, ... as many as there are logits.
-    forward : callable
-        Maps `Inputs` to logits (B, C).
-    read : callable
-        Maps series of any accepted form to `Inputs`.
-    has_gradients : bool
-        Whether logits can be differentiated with respect to the values.
-    estimator, network : SeriesClassifier and Module, or None
+    network, estimator : Module and SeriesClassifier, or None
         What is inside, for methods that look into one kind of model.
+    has_gradients : bool
+        Whether logits can be differentiated with respect to the values; only if there is a network.
     n_channels : int or None
         How many channels the model takes; None is any number.
-    batch : callable or None
-        Maps `Inputs` to what the network takes, if that is known.
 
     Attributes
     ----------
@@ -58,19 +56,23 @@ class Model:
     def __init__(
         self,
         classes: NDArray[Any] | None,
-        forward: Callable[[Inputs], Tensor],
-        read: Callable[[PaddedSeries], Inputs],
-        has_gradients: bool,
-        estimator: SeriesClassifier | None = None,
-        network: nn.Module | None = None,
+        network: Any = None,
+        estimator: Any = None,
+        has_gradients: bool = False,
         n_channels: int | None = None,
-        batch: Callable[[Inputs], Any] | None = None,
     ) -> None:
-        self._classes, self._forward, self._read = classes, forward, read
-        self.has_gradients, self.estimator, self.network = has_gradients, estimator, network
-        self.n_channels, self._batch = n_channels, batch
+        self._classes, self.network, self.estimator = classes, network, estimator
+        self.has_gradients, self.n_channels = has_gradients, n_channels
         self.n_rows = 0
         self.check_mode()
+
+    @abstractmethod
+    def _read(self, series: PaddedSeries) -> Batch:
+        """Lay out series."""
+
+    @abstractmethod
+    def _forward(self, inputs: Batch) -> Any:
+        """Return what the classifier gives for a batch."""
 
     @property
     def kind(self) -> str:
@@ -94,7 +96,7 @@ class Model:
                 f"other cases; call {place}.eval() first"
             )
 
-    def read(self, X: Any) -> Inputs:
+    def read(self, X: Any) -> Batch:
         """Read series of any accepted form."""
         self.check_mode()
         series = as_series(X)
@@ -105,20 +107,19 @@ class Model:
             )
         return self._read(series)
 
-    def logits(self, inputs: Inputs, values: Tensor | None = None) -> Tensor:
+    def logits(self, inputs: Batch, values: Tensor | None = None) -> Tensor:
         """Return the logits (B, C), with a gradient if the model has one and one is wanted.
 
         Parameters
         ----------
-        inputs : Inputs
+        inputs : Batch
             The cases.
         values : tensor of shape (B, v, L) or None
             Other values for the same cases; None is their own.
         """
         if values is not None:
             inputs = replace(inputs, values=values)
-        logits = self._forward(inputs)
-        n = len(inputs.values)
+        logits, n = self._forward(inputs), len(inputs.values)
         self.n_rows += n
         if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) != n:
             got = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
@@ -135,29 +136,18 @@ class Model:
         return logits
 
     @torch.no_grad()
-    def infer(self, inputs: Inputs, values: Tensor | None = None) -> Tensor:
+    def infer(self, inputs: Batch, values: Tensor | None = None) -> Tensor:
         """Return the logits (B, C) of any number of cases in bounded memory."""
-        values = inputs.values if values is None else values
-        per_case = values[0].numel() * _INSIDE
+        if values is not None:
+            inputs = replace(inputs, values=values)
+        per_case = inputs.n_channels * inputs.n_timepoints * _INSIDE
         if isinstance(self.network, BackboneNetwork):
-            per_case = self.network.numbers_per_case(values.shape[2])
-        parts = equal_slices(len(values), per_case, _NUMBERS)
-        return torch.cat([self.logits(inputs[part], values[part]) for part in parts])
+            per_case = self.network.numbers_per_case(inputs.n_timepoints)
+        return torch.cat([self.logits(part) for part in inputs.split(per_case, _NUMBERS)])
 
-    def network_for(self, method: str) -> nn.Module:
-        """Return the network, for a method that looks at its layers."""
-        if self.network is None:
-            raise NotApplicableError(
-                f"{method} looks at the layers of a network, but the model is a function; give a "
-                f"torch module, or use integrated_gradients"
-            )
-        return self.network
-
-    def batch(self, inputs: Inputs) -> Any:
+    def network_batch(self, inputs: Batch) -> Batch:
         """Return cases as the network takes them, for methods that look into it."""
-        if self._batch is None:
-            raise NotApplicableError(f"nothing is known of the inside of a {self.kind}")
-        return self._batch(inputs)
+        return inputs
 
 
 def as_model(model: Any, classes: Any = None) -> Model:
@@ -182,7 +172,7 @@ def as_model(model: Any, classes: Any = None) -> Model:
     if isinstance(model, Model | SeriesClassifier):
         if classes is not None:
             raise InvalidParameterError("this model knows its classes; leave classes out")
-        return model if isinstance(model, Model) else _of_classifier(model)
+        return model if isinstance(model, Model) else _OwnClassifier(model)
     labels = None if classes is None else np.asarray(classes)
     if isinstance(model, TimeSliverNetwork):
         raise InvalidParameterError(
@@ -190,108 +180,98 @@ def as_model(model: Any, classes: Any = None) -> Model:
             "TimeSliverClassifier"
         )
     if isinstance(model, BackboneNetwork):
-        return _of_backbone(model, labels)
+        return _OwnNetwork(labels, model)
     if isinstance(model, nn.Module):
-        return Model(labels, _of_module(model), _read_plain(_device(model)), True, network=model)
+        return _ForeignModule(labels, model, has_gradients=True)
     if callable(model):
-        return Model(labels, _of_function(model), _read_plain(torch.device("cpu")), False)
+        return _ForeignFunction(labels, model)
     raise InvalidParameterError(
         f"a model is a fitted classifier of this package, a torch module, or a function from "
         f"series (n_cases, n_channels, n_timepoints) to logits (n_cases, n_classes); got {model!r}"
     )
 
 
-def _of_classifier(estimator: Any) -> Model:
-    estimator._check_fitted()
-    network = estimator.network_
-    device = _device(network)
-    sees_values = isinstance(network, BackboneNetwork) and not _takes_symbols(network)
+class _OwnNetwork(Model):
+    """A backbone's network alone; its values are given as they are, not standardised."""
 
-    def read(series: PaddedSeries) -> Inputs:
+    def __init__(self, classes: NDArray[Any] | None, network: Any, estimator: Any = None) -> None:
+        takes_symbols = isinstance(network, COLORNetwork) and network.mode == "symbols"
+        sees_values = isinstance(network, BackboneNetwork) and not takes_symbols
+        n_channels = network.n_channels if estimator is None else estimator.n_channels_
+        super().__init__(classes, network, estimator, sees_values, n_channels)
+
+    def _read(self, series: PaddedSeries) -> Batch:
         series = series.padded_to(2)
-        return as_inputs(series.standardized(estimator.mean_, estimator.scale_), series, device)
+        return Batch.of(self._values(series), series).to(_device(self.network))
 
-    def batch(inputs: Inputs) -> Any:
-        if sees_values:
-            return SeriesBatch(inputs.values, inputs.lengths)
-        seen = inputs.observed.cpu().numpy()  # symbols are made anew for every change of values
+    def _values(self, series: PaddedSeries) -> NDArray[Any]:
+        return series.values
+
+    def _forward(self, inputs: Batch) -> Any:
+        ask = self.network if self.has_gradients else self.network.infer
+        return ask(self.network_batch(inputs))
+
+
+class _OwnClassifier(_OwnNetwork):
+    """A fitted classifier of this package, which standardises, and may need symbols."""
+
+    def __init__(self, estimator: Any) -> None:
+        estimator._check_fitted()
+        super().__init__(estimator.classes_, estimator.network_, estimator)
+
+    def _values(self, series: PaddedSeries) -> NDArray[Any]:
+        return series.standardized(self.estimator.mean_, self.estimator.scale_)
+
+    def network_batch(self, inputs: Batch) -> Batch:
+        """Return cases as the network takes them; symbols are made anew of changed values."""
+        if self.has_gradients:
+            return inputs
         values = inputs.values.detach().cpu().numpy().astype(np.float64)
-        values = values * estimator.scale_[:, None] + estimator.mean_[:, None]
-        plain = PaddedSeries(np.where(seen, values, 0.0), seen, inputs.lengths.cpu().numpy())
-        return estimator._batch(plain).to(device)
-
-    def forward(inputs: Inputs) -> Tensor:
-        logits: Tensor = (network if sees_values else network.infer)(batch(inputs))
-        return logits
-
-    return Model(
-        estimator.classes_,
-        forward,
-        read,
-        sees_values,
-        estimator,
-        network,
-        estimator.n_channels_,
-        batch,
-    )
+        values = values * self.estimator.scale_[:, None] + self.estimator.mean_[:, None]
+        observed = inputs.observed.cpu().numpy()
+        plain = PaddedSeries(np.where(observed, values, 0), observed, inputs.lengths.cpu().numpy())
+        batch: Batch = self.estimator._batch(plain).to(_device(self.network))
+        return batch
 
 
-def _of_backbone(network: BackboneNetwork, classes: NDArray[Any] | None) -> Model:
-    """Take the network alone; its values are given as they are, not standardised."""
-    device = _device(network)
+class _ForeignModule(Model):
+    """A torch module from arrays of series to logits."""
 
-    def read(series: PaddedSeries) -> Inputs:
-        series = series.padded_to(2)
-        return as_inputs(series.values, series, device)
+    def _read(self, series: PaddedSeries) -> Batch:
+        return _plain_batch(series).to(_device(self.network))
 
-    def batch(inputs: Inputs) -> SeriesBatch:
-        return SeriesBatch(inputs.values, inputs.lengths)
-
-    def forward(inputs: Inputs) -> Tensor:
-        logits: Tensor = network(batch(inputs))
-        return logits
-
-    has_gradients = not _takes_symbols(network)
-    return Model(classes, forward, read, has_gradients, None, network, network.n_channels, batch)
-
-
-def _takes_symbols(network: nn.Module) -> bool:
-    return isinstance(network, COLORNetwork) and network.mode == "symbols"
-
-
-def _of_module(module: nn.Module) -> Callable[[Inputs], Tensor]:
-    def forward(inputs: Inputs) -> Tensor:
-        logits: Any = module(inputs.values.to(_precision(module)))
+    def _forward(self, inputs: Batch) -> Any:
+        weights = chain(self.network.parameters(), self.network.buffers())
+        precisions = (each.dtype for each in weights if each.is_floating_point())
+        logits = self.network(inputs.values.to(next(precisions, torch.float32)))
         return logits.float() if isinstance(logits, Tensor) else logits
 
-    return forward
 
+class _ForeignFunction(Model):
+    """A function from arrays of series to logits."""
 
-def _precision(module: nn.Module) -> torch.dtype:
-    weights = chain(module.parameters(), module.buffers())
-    return next((each.dtype for each in weights if each.is_floating_point()), torch.float32)
+    def __init__(self, classes: NDArray[Any] | None, function: Callable[..., Any]) -> None:
+        super().__init__(classes)
+        self.function = function
 
+    def _read(self, series: PaddedSeries) -> Batch:
+        return _plain_batch(series)
 
-def _of_function(function: Callable[[NDArray[Any]], Any]) -> Callable[[Inputs], Tensor]:
-    def forward(inputs: Inputs) -> Tensor:
-        logits = np.asarray(function(inputs.values.detach().cpu().numpy()))
+    def _forward(self, inputs: Batch) -> Any:
+        logits = np.asarray(self.function(inputs.values.detach().cpu().numpy()))
         if logits.dtype.kind not in "biuf":
             raise InvalidInputError(f"the model must return numbers, got {logits.dtype}")
         return torch.from_numpy(logits.astype(np.float32))
 
-    return forward
 
-
-def _read_plain(device: torch.device) -> Callable[[PaddedSeries], Inputs]:
-    def read(series: PaddedSeries) -> Inputs:
-        if (series.lengths != series.n_timepoints).any():
-            raise NotApplicableError(
-                "a module or function is given plain arrays, so the series must be of equal "
-                "length; explain the cases of each length by themselves"
-            )
-        return as_inputs(series.values, series, device)
-
-    return read
+def _plain_batch(series: PaddedSeries) -> Batch:
+    """Return series as they are, which must be of equal length."""
+    if (series.lengths != series.n_timepoints).any():
+        raise NotApplicableError(
+            "a module or function is given plain arrays, so the series must be of equal length; "
+            "explain the cases of each length by themselves"
+        )
+    return Batch.of(series.values, series)
 
 
 def _device(module: nn.Module) -> torch.device:

@@ -13,24 +13,22 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.nn import functional as F
 
-from timesliver.attribution import Attribution
-from timesliver.attribution.scores import ACTIVATIONS
-from timesliver.backbones import COLORNetwork, SeriesBatch
+from timesliver.attribution import Attribution, options_of
+from timesliver.backbones import COLORNetwork
 from timesliver.backbones.layers import inside
 from timesliver.classifier import TimeSliverClassifier
-from timesliver.errors import InvalidParameterError, NotApplicableError, check_choice
-from timesliver.explainers.attention import mean_of_covering
-from timesliver.explainers.base import AnyExplainer, Case, Explainer, Scores
-from timesliver.explainers.model import Inputs
-from timesliver.series import as_series, equal_slices
+from timesliver.errors import NotApplicableError, check_choice
+from timesliver.explainers.base import AnyExplainer
+from timesliver.explainers.windows import WindowExplainer
+from timesliver.network.batch import Batch
+from timesliver.series import as_series
 
 __all__ = ["AdditiveShares", "ColorImportance", "TimeSliverScores"]
 
-_NUMBERS = 1 << 22  # of segments times rows of P that are looked at together
 _FLAT = 1e-5  # a spread this small beside the largest value is rounding
 
 
-class _OfTimeSliver(AnyExplainer):
+class _TimeSliverExplainer(AnyExplainer):
     """Ask a TimeSliver classifier to explain itself: one forward pass, nothing else."""
 
     @abstractmethod
@@ -55,24 +53,22 @@ class _OfTimeSliver(AnyExplainer):
         wanted = self._targets(target, n)
         labels = None if wanted is None else self.model.classes[wanted]
         start = time.perf_counter()
-        found: Attribution = estimator.explain(series, labels, self.name, **self._options())
+        explained: Attribution = estimator.explain(series, labels, self.name, **self._options())
         self.model.n_rows += n
         return replace(
-            found,
+            explained,
             seconds=np.full(n, (time.perf_counter() - start) / n),
             forward_passes=np.ones(n),
         )
 
 
-class TimeSliverScores(_OfTimeSliver):
+class TimeSliverScores(_TimeSliverExplainer):
     """The paper's scores of a TimeSliver classifier.
 
     Parameters
     ----------
-    activation : {"relu", "abs", "none", "sigmoid", "tanh"}
-        How products of symbols and segments become scores.
     max_scaling : bool
-        Whether each product is divided by its largest over the segments; for "relu" and "abs".
+        Whether each product of a symbol and a segment is divided by its largest over the segments.
     centred : bool
         Whether the weights are taken minus their mean over classes.
     """
@@ -80,42 +76,27 @@ class TimeSliverScores(_OfTimeSliver):
     name = "timesliver"
 
     def __init__(
-        self,
-        model: Any,
-        *,
-        activation: str = "relu",
-        max_scaling: bool = True,
-        centred: bool = False,
-        **shared: Any,
+        self, model: Any, *, max_scaling: bool = True, centred: bool = False, **shared: Any
     ) -> None:
-        check_choice("activation", activation, ACTIVATIONS)
-        if max_scaling and activation not in ("relu", "abs"):
-            raise InvalidParameterError(
-                f"max_scaling needs the activation 'relu' or 'abs'; use max_scaling=False with "
-                f"activation={activation!r}"
-            )
-        self.activation, self.max_scaling, self.centred = activation, max_scaling, centred
+        self.max_scaling, self.centred = max_scaling, centred
         super().__init__(model, **shared)
 
     def _options(self) -> dict[str, Any]:
-        return {
-            "activation": self.activation,
-            "max_scaling": self.max_scaling,
-            "centred": self.centred,
-        }
+        return {"max_scaling": self.max_scaling, "centred": self.centred}
 
 
-class AdditiveShares(_OfTimeSliver):
+class AdditiveShares(_TimeSliverExplainer):
     """Shares of a TimeSliver classifier's logit, which add up to it.
 
     Parameters
     ----------
     centred : bool
         Whether the logit minus its mean over classes is explained.
-    background : bool
-        Whether what a typical moment of the series says is moved into the bias.
-    spread : bool
-        Whether neighbouring shares are evened out.
+    background : {"training", "series", None}
+        What counts as the base: what the average moment of the training series says, what the
+        middle moment of the series itself says, or nothing but the bias.
+    smoothing : int or "auto"
+        Over how many points shares are evened out.
     """
 
     name = "additive"
@@ -125,18 +106,23 @@ class AdditiveShares(_OfTimeSliver):
         model: Any,
         *,
         centred: bool = False,
-        background: bool = False,
-        spread: bool = False,
+        background: str | None = "training",
+        smoothing: int | str = "auto",
         **shared: Any,
     ) -> None:
-        self.centred, self.background, self.spread = centred, background, spread
+        self.centred, self.background, self.smoothing = centred, background, smoothing
+        options_of(self.name, self._options())
         super().__init__(model, **shared)
 
     def _options(self) -> dict[str, Any]:
-        return {"centred": self.centred, "background": self.background, "spread": self.spread}
+        return {
+            "centred": self.centred,
+            "background": self.background,
+            "smoothing": self.smoothing,
+        }
 
 
-class ColorImportance(Explainer):
+class ColorImportance(WindowExplainer):
     """COLOR's importances: how much P matters, times which segments make it.
 
     Each product of a symbol's count D and a latent column Q is scaled to 0..1 over the segments
@@ -167,22 +153,11 @@ class ColorImportance(Explainer):
                 f"explain timesliver.backbones.COLOR, or use a method for any model, such as lime"
             )
 
-    def _scores(self, inputs: Inputs, cases: list[Case]) -> Scores:
-        network: Any = self.model.network
-        L = inputs.values.shape[2]
-        targets = torch.tensor([case.target for case in cases], device=inputs.values.device)
-        most = min(self.batch_size, max(1, _NUMBERS // (L * network.n_rows)))
-        scores = []
-        for part in equal_slices(len(cases), 1, most):
-            batch = self.model.batch(inputs[part])
-            segments = self._segment_scores(network, batch, targets[part])  # (B, v, kappa)
-            self.model.n_rows += len(batch)
-            n_segments = network.n_segments(batch.lengths)
-            scores.append(mean_of_covering(segments, n_segments, network.span, 1, L))
-        return Scores(torch.cat(scores))
+    def _numbers_per_case(self, n_timepoints: int) -> int:
+        return 2 * n_timepoints * int(self.model.network.n_rows)
 
-    def _segment_scores(self, network: COLORNetwork, batch: SeriesBatch, targets: Tensor) -> Tensor:
-        """Return the importance of each segment by channel, shape (B, v, kappa)."""
+    def _window_scores(self, batch: Batch, targets: Tensor) -> tuple[Tensor, Tensor]:
+        network = self.model.network
         with torch.no_grad():
             D, Q = network.encode(batch)  # (B, kappa, A), (B, kappa, q)
             P = D.transpose(1, 2) @ Q
@@ -194,7 +169,8 @@ class ColorImportance(Explainer):
             matters = F.cross_entropy(logits, targets, reduction="sum")
         G = torch.autograd.grad(matters, P)[0].double().abs()  # (B, A, q)
         G = G / (G.amax((1, 2), keepdim=True) + 1e-18)
-        within = inside(network.n_segments(batch.lengths), D.shape[1]).transpose(1, 2).bool()
+        n_segments = network.n_segments(batch.lengths)
+        within = inside(n_segments, D.shape[1]).transpose(1, 2).bool()
         D, Q = D.double().abs(), Q.double().abs()
         by_row = torch.zeros_like(D)
         for j in range(Q.shape[2]):
@@ -203,5 +179,5 @@ class ColorImportance(Explainer):
             most = product.masked_fill(~within, 0.0).amax(1, keepdim=True)
             spread = torch.where(most - least > _FLAT * most, most - least, torch.inf)
             by_row += (product - least) / spread * G[:, None, :, j]
-        by_channel: Tensor = (by_row * within).unflatten(2, (network.n_channels, -1)).sum(3)
-        return by_channel.transpose(1, 2)
+        by_channel = (by_row * within).unflatten(2, (network.n_channels, -1)).sum(3)
+        return by_channel.transpose(1, 2), n_segments

@@ -10,12 +10,12 @@ from typing import Any
 from timesliver.errors import InvalidParameterError
 from timesliver.explainers.base import AnyExplainer
 
-__all__ = ["GROUP", "create", "find", "names"]
+__all__ = ["GROUP", "PLACES", "create", "find", "load", "names"]
 
 #: Entry point group under which another package names its explainers.
 GROUP = "timesliver.explainers"
 
-_HOME = {
+_CLASSES = {
     "random": "chance:Random",
     "grad_cam": "grad_cam:GradCAM",
     "lime": "lime:LIME",
@@ -33,6 +33,9 @@ _HOME = {
     "additive": "own:AdditiveShares",
 }
 
+#: Where each of our classes is, by the name of the class.
+PLACES = {place.partition(":")[2]: place for place in _CLASSES.values()}
+
 
 def names() -> list[str]:
     """Return the names of all explainers, ours first.
@@ -42,27 +45,32 @@ def names() -> list[str]:
     >>> names()[:4]
     ['random', 'grad_cam', 'lime', 'limesegment']
     """
-    others = sorted({point.name for point in entry_points(group=GROUP)} - _HOME.keys())
-    return [*_HOME, *others]
+    others = sorted({point.name for point in entry_points(group=GROUP)} - _CLASSES.keys())
+    return [*_CLASSES, *others]
+
+
+def load(place: str) -> Any:
+    """Import one of our classes."""
+    module, _, cls = place.partition(":")
+    return getattr(import_module(f"timesliver.explainers.{module}"), cls)
 
 
 def find(name: str) -> type[AnyExplainer]:
     """Return the class of an explainer."""
-    if name in _HOME:
-        module, _, cls = _HOME[name].partition(":")
-        found = getattr(import_module(f"timesliver.explainers.{module}"), cls)
+    if name in _CLASSES:
+        cls = load(_CLASSES[name])
     else:
         points = [point for point in entry_points(group=GROUP) if point.name == name]
         if not points:
             raise InvalidParameterError(
                 f"there is no explainer {name!r}; choose one of {', '.join(names())}"
             )
-        found = points[0].load()
-    if not (isinstance(found, type) and issubclass(found, AnyExplainer)):
+        cls = points[0].load()
+    if not (isinstance(cls, type) and issubclass(cls, AnyExplainer)):
         raise InvalidParameterError(
-            f"the explainer {name!r} is registered as {found!r}, which is no subclass of Explainer"
+            f"the explainer {name!r} is registered as {cls!r}, which is no subclass of Explainer"
         )
-    return found
+    return cls
 
 
 def create(name: str, model: Any, **options: Any) -> AnyExplainer:
@@ -97,9 +105,9 @@ def create(name: str, model: Any, **options: Any) -> AnyExplainer:
 
 def _options(cls: type[AnyExplainer]) -> list[str]:
     """Return the keyword arguments that a class and those it builds on take."""
-    found: list[str] = []
+    options: list[str] = []
     for part in cls.__mro__:
         if "__init__" in vars(part) and part is not object:
             parameters = inspect.signature(vars(part)["__init__"]).parameters.values()
-            found += [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
-    return list(dict.fromkeys(found))
+            options += [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    return list(dict.fromkeys(options))

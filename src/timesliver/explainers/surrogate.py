@@ -15,16 +15,16 @@ from torch.nn import functional as F
 from timesliver.backbones.layers import seeded
 from timesliver.errors import (
     InvalidParameterError,
-    MissingExtraError,
     NotApplicableError,
     check_count,
 )
 from timesliver.explainers.base import Case, Explainer, Scores
-from timesliver.explainers.model import Inputs
+from timesliver.explainers.inputs import captum_methods, repeated
 from timesliver.explainers.segments import default_window, segment_grids
+from timesliver.network.batch import Batch
 from timesliver.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["SurrogateExplainer", "count_distinct", "fit_ridge"]
+__all__ = ["SurrogateExplainer", "count_distinct"]
 
 _SAMPLES = {"paper": 25, "fair": 500}
 _MOST_CHANNELS = 6  # that may be told apart
@@ -52,6 +52,8 @@ class SurrogateExplainer(Explainer):
         Those of `Explainer`.
     """
 
+    #: Class of captum that the "paper" setting calls.
+    captum_name: ClassVar[str]
     has_channels: bool = False  # type: ignore[misc]  # depends on the setting
     has_settings: ClassVar[bool] = True
     cases_at_once: ClassVar[int] = 1
@@ -80,18 +82,13 @@ class SurrogateExplainer(Explainer):
 
     # --- what a method says --------------------------------------------------------------------
 
-    @staticmethod
     @abstractmethod
-    def _library() -> Any:
-        """Return captum's class."""
-
-    @abstractmethod
-    def _by_segments(self, one: Inputs, case: Case) -> tuple[FloatArray, float]:
+    def _by_segments(self, one: Batch, case: Case) -> tuple[FloatArray, float]:
         """Return the scores of one case, (v, n) or (1, n) for all channels, and its bias."""
 
     # --- what they share -----------------------------------------------------------------------
 
-    def _scores(self, inputs: Inputs, cases: list[Case]) -> Scores:
+    def _scores(self, inputs: Batch, cases: list[Case]) -> Scores:
         v, L = inputs.values.shape[1:]
         if self.per_channel and v > _MOST_CHANNELS:
             raise NotApplicableError(
@@ -102,46 +99,43 @@ class SurrogateExplainer(Explainer):
         scores = np.zeros((len(cases), v if self.has_channels else 1, L))
         bias = np.zeros(len(cases))
         for i, case in enumerate(cases):
-            found, bias[i] = explain(inputs[i : i + 1], case)
-            scores[i, :, : found.shape[1]] = found
-        found_scores = torch.from_numpy(scores if self.has_channels else scores[:, 0])
-        return Scores(found_scores, torch.from_numpy(bias.astype(np.float32)))
+            of_case, bias[i] = explain(inputs[i : i + 1], case)
+            scores[i, :, : of_case.shape[1]] = of_case
+        shaped = torch.from_numpy(scores if self.has_channels else scores[:, 0])
+        return Scores(shaped, torch.from_numpy(bias.astype(np.float32)))
 
-    def _by_captum(self, one: Inputs, case: Case) -> tuple[FloatArray, float]:
+    def _by_captum(self, one: Batch, case: Case) -> tuple[FloatArray, float]:
         length = int(one.lengths[0])
-        padding = (0, one.values.shape[2] - length)
+        padding = (0, one.n_timepoints - length)
 
         def logit(values: Tensor) -> Tensor:
             return self.model.infer(one, F.pad(values, padding))[:, case.target]
 
-        try:
-            method = self._library()(logit)
-        except ImportError:
-            raise MissingExtraError("captum", "explain") from None
+        method = getattr(captum_methods(), self.captum_name)(logit)
         with seeded(case.seed, one.values.device), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Attempting to construct .* > 10000 features")
             warnings.simplefilter("ignore", ConvergenceWarning)
             scores: Tensor = method.attribute(one.values[:, :, :length], n_samples=self.n_samples)
         return scores[0].double().cpu().numpy(), 0.0
 
-    def _segmentations(self, one: Inputs) -> list[IntArray]:
+    def _segmentations(self, one: Batch) -> list[IntArray]:
         """Return for each grid the number of the part that a point is in, (v, n) or (1, n)."""
         length = int(one.lengths[0])
         grids = segment_grids(length, self.window or default_window(length))
-        n_copies = one.values.shape[1] if self.per_channel else 1
+        n_copies = one.n_channels if self.per_channel else 1
         return [grid + np.arange(n_copies)[:, None] * (grid[-1] + 1) for grid in grids]
 
     def _samples_per_grid(self, segmentations: list[IntArray]) -> int:
         return self.n_samples * len(segmentations[0]) // len(segmentations)
 
-    def _ask(self, one: Inputs, case: Case, parts: IntArray, kept: BoolArray) -> FloatArray:
+    def _ask(self, one: Batch, case: Case, parts: IntArray, kept: BoolArray) -> FloatArray:
         """Return the logit of a case, (n,), for each way to keep some parts of it, (n, K)."""
-        width = one.values.shape[2]
+        width = one.n_timepoints
         parts = np.pad(parts, ((0, 0), (0, width - parts.shape[1])))
         logits = []
         for start in range(0, len(kept), self.batch_size):
             mask = torch.from_numpy(kept[start : start + self.batch_size][:, parts])
-            rows = one.repeated(len(mask))
+            rows = repeated(one, len(mask))
             values = rows.values * mask.to(rows.values)  # (B, v, L)
             logits.append(self.model.infer(rows, values)[:, case.target])
         return torch.cat(logits).double().cpu().numpy() if logits else np.zeros(0)
@@ -151,15 +145,3 @@ def count_distinct(kept: BoolArray) -> tuple[BoolArray, IntArray]:
     """Return each different row once, and how often it occurs."""
     rows, counts = np.unique(kept, axis=0, return_counts=True)
     return rows, counts
-
-
-def fit_ridge(
-    kept: BoolArray, outputs: FloatArray, weights: FloatArray, alpha: float
-) -> FloatArray:
-    """Return the coefficients, (K,), of a weighted ridge regression with an intercept."""
-    mean = weights / weights.sum()
-    z = kept - mean @ kept
-    y = outputs - mean @ outputs
-    normal = (z * weights[:, None]).T @ z + alpha * np.eye(z.shape[1])
-    coefficients: FloatArray = np.linalg.solve(normal, (z * weights[:, None]).T @ y)
-    return coefficients

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from timesliver.attribution import Attribution
-from timesliver.errors import InvalidInputError, InvalidParameterError, check_count
+from timesliver.errors import InvalidInputError, InvalidParameterError, check_count, check_number
 from timesliver.series import as_series
 from timesliver.training import draw_seed
 from timesliver.typing import FloatArray, IntArray
@@ -121,12 +121,11 @@ def axioms(
     >>> round(found.scale, 3)  # doubled values have double shares: |1 - 2| / (1 + 2)
     0.333
     """
-    if not (isinstance(factor, int | float | np.number) and 0 < factor < np.inf):
-        raise InvalidParameterError(f"factor must be a number above 0, got {factor!r}")
+    check_number("factor", factor, above=0)
     check_count("n_probes", n_probes, 1)
     explain, predict = _explain_with(explainer), _predict_with(model)
     series = as_series(X)
-    values: FloatArray = np.where(series.observed, series.values, np.nan)
+    values = series.with_gaps
     explained = explain(values)
     logits = predict(values)
     if logits.shape[1] != len(explained.classes):
@@ -153,19 +152,19 @@ def _explain_with(explainer: Any) -> Callable[[FloatArray], Attribution]:
         )
 
     def explain(values: FloatArray) -> Attribution:
-        found = run(values)
-        if not isinstance(found, Attribution):
+        explained = run(values)
+        if not isinstance(explained, Attribution):
             raise InvalidInputError(
-                f"the explainer must return an Attribution, got {type(found).__name__}"
+                f"the explainer must return an Attribution, got {type(explained).__name__}"
             )
-        if found.positive_by_channel.shape != values.shape:
+        if explained.positive_by_channel.shape != values.shape:
             raise InvalidInputError(
-                f"the explainer returned scores of shape {found.positive_by_channel.shape} for "
+                f"the explainer returned scores of shape {explained.positive_by_channel.shape} for "
                 f"series of shape {values.shape}"
             )
-        if not np.isfinite(_scores(found)).all():
+        if not np.isfinite(_scores(explained)).all():
             raise InvalidInputError("the explainer returned scores that are not finite")
-        return found
+        return explained
 
     return explain
 
@@ -203,7 +202,7 @@ def _share(part: Any, whole: Any) -> float:
 def _completeness(explained: Attribution, logits: FloatArray) -> float:
     positive, negative = _scores(explained).sum(axis=(2, 3))
     logit = logits[np.arange(len(logits)), explained.target]
-    error = np.abs(positive - negative + explained.bias - logit)
+    error = np.abs(positive - negative + explained.base - logit)
     # all logits 0: there is no scale, so the distance stays as it is
     return _share(error, np.abs(logit)) if np.any(logit) else float(error.mean())
 

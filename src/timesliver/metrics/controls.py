@@ -64,17 +64,15 @@ def controls(
     series = as_series(X)
     seed = draw_seed(random_state)
     inside = np.arange(series.n_timepoints) < series.lengths[:, None, None]
-    found = {
+    scores = {
         "random": _random(series, seed),
         "constant": np.where(np.broadcast_to(inside, series.values.shape), 1.0, 0.0),
     }
     if model is not None:
         explanation = untrained(model, seed).explain(X, **how)
-        if isinstance(explanation, list):
-            raise InvalidParameterError("target='all' gives many explanations; leave target out")
-        found["untrained"] = attribution_part(explanation, part)
+        scores["untrained"] = attribution_part(explanation, part)
     zscore = np.abs(standardize(series.values, series.observed))
-    return found | {"zscore": zscore, "difference": _difference(series)}
+    return scores | {"zscore": zscore, "difference": _difference(series)}
 
 
 def untrained(model: TimeSliverClassifier, random_state: Any = None) -> TimeSliverClassifier:
@@ -96,7 +94,7 @@ def untrained(model: TimeSliverClassifier, random_state: Any = None) -> TimeSliv
     if not hasattr(model, "network_"):
         raise NotFittedError("the model is not fitted; its symbols are needed, so call fit first")
     fresh = copy(model)
-    fresh.network_ = model._network(model.network_.config, draw_seed(random_state))
+    fresh.network_ = model._fresh_network(draw_seed(random_state))
     fresh.network_.to(next(model.network_.parameters()).device).eval()
     return fresh
 

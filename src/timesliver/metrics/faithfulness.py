@@ -17,8 +17,8 @@ from timesliver.attribution import Attribution
 from timesliver.errors import check_count
 from timesliver.metrics.masking import (
     check_percents,
-    count_points,
     rank_points,
+    ranked_among,
     read_scores,
 )
 from timesliver.metrics.outputs import ClassOutput
@@ -86,7 +86,7 @@ def logit_change(
     scores = read_scores(negative_scores, output.series, "negative")
     lengths = output.series.lengths
     ranks = rank_points(scores, lengths, random_state)
-    masked = output.keeping(ranks >= count_points(lengths, percent)[:, None])
+    masked = output.keeping(~ranked_among(ranks, lengths, percent))
     return Summary(masked - output.unchanged)
 
 
@@ -245,6 +245,6 @@ def _curve(
     ranks = rank_points(read_scores(scores, of_class.series, "net"), lengths, random_state)
     outputs = np.empty((len(ranks), len(steps)))
     for column, percent in enumerate(progress(steps, "Masking points")):
-        top = ranks < count_points(lengths, percent)[:, None]
+        top = ranked_among(ranks, lengths, percent)
         outputs[:, column] = of_class.keeping(~top if removing else top)
     return PerturbationCurve(np.array(steps), outputs, of_class.unchanged)

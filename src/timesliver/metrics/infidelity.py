@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,11 @@ import torch
 from torch import Tensor
 
 from timesliver.attribution import Attribution
-from timesliver.errors import InvalidParameterError, MissingExtraError, check_choice, check_count
-from timesliver.metrics.masking import Part, check_percents, count_points, read_scores
+from timesliver.errors import MissingExtraError, check_choice, check_count, check_number
+from timesliver.metrics.masking import PARTS, Part, count_points, read_scores
 from timesliver.metrics.outputs import ClassOutput
 from timesliver.metrics.summary import Summary
-from timesliver.series import PaddedSeries, as_series
+from timesliver.series import as_series
 from timesliver.training import draw_seed
 from timesliver.typing import FloatArray
 
@@ -61,14 +62,9 @@ def infidelity(
     Summary
         One number for each case.
     """
-    try:
-        from captum.metrics import infidelity as measure
-    except ImportError:
-        raise MissingExtraError("captum", "explain") from None
+    captum = _captum_metrics()
     check_count("n_perturbations", n_perturbations, 1)
-    (percent,) = check_percents([percent], least=1)
-    if percent == 0:
-        raise InvalidParameterError("percent must be above 0: an empty window changes nothing")
+    check_number("percent", percent, above=0, most=100)
     output = ClassOutput(model, X, "logit", masking)
     series = output.series
     rng = np.random.default_rng(draw_seed(random_state))
@@ -84,17 +80,15 @@ def infidelity(
         return window.to(inputs), inputs.masked_fill(window, removed_value)
 
     def logits(inputs: Tensor, lengths: Tensor) -> Tensor:
-        values = inputs.numpy()
-        observed = ~np.isnan(values)
-        given = PaddedSeries(np.where(observed, values, 0), observed, lengths.numpy())
+        given = replace(as_series(inputs.numpy()), lengths=lengths.numpy())
         return torch.from_numpy(output.all_classes(given))
 
     # Captum wants scores in the shape of the series: the channels of a point share its score.
     shares = read_scores(scores, series, "net")[:, None] / series.n_channels
-    found = measure(
+    per_case = captum.infidelity(
         logits,
         remove_window,
-        _tensor(series),
+        torch.from_numpy(series.with_gaps),
         torch.from_numpy(np.broadcast_to(shares, series.values.shape).copy()),
         additional_forward_args=torch.from_numpy(series.lengths),
         target=torch.from_numpy(output.target),
@@ -102,7 +96,7 @@ def infidelity(
         max_examples_per_batch=len(series),
         normalize=normalize,
     )
-    return Summary(found.numpy())
+    return Summary(per_case.numpy())
 
 
 def sensitivity_max(
@@ -142,14 +136,10 @@ def sensitivity_max(
     Summary
         One number for each case.
     """
-    try:
-        from captum.metrics import sensitivity_max as measure
-    except ImportError:
-        raise MissingExtraError("captum", "explain") from None
-    check_choice("part", part, ("positive", "negative", "net", "magnitude"))
+    captum = _captum_metrics()
+    check_choice("part", part, PARTS)
     check_count("n_perturbations", n_perturbations, 1)
-    if not (isinstance(radius, int | float | np.number) and 0 < radius < np.inf):
-        raise InvalidParameterError(f"radius must be a number above 0, got {radius!r}")
+    check_number("radius", radius, above=0)
     series = as_series(X)
     predicted = explainer.explain(X, **options)
     largest = radius * series.moments()[1][:, None]
@@ -165,17 +155,20 @@ def sensitivity_max(
         scores = explainer.explain(values.numpy(), target=labels, **options)
         return (torch.from_numpy(np.array(getattr(scores, part), dtype=np.float64)),)
 
-    found = measure(
+    per_case = captum.sensitivity_max(
         explain,
-        _tensor(series),
+        torch.from_numpy(series.with_gaps),  # noise does not change NaN
         add_noise,
         n_perturb_samples=n_perturbations,
         max_examples_per_batch=len(series),
         target=torch.from_numpy(predicted.target),
     )
-    return Summary(found.numpy())
+    return Summary(per_case.numpy())
 
 
-def _tensor(series: PaddedSeries) -> Tensor:
-    """Return the values with NaN where nothing was observed, which noise does not change."""
-    return torch.from_numpy(np.where(series.observed, series.values, np.nan))
+def _captum_metrics() -> Any:
+    try:
+        import captum.metrics
+    except ImportError:
+        raise MissingExtraError("captum", "explain") from None
+    return captum.metrics

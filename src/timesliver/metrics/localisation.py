@@ -238,8 +238,8 @@ def top_k_precision(
         check_count("k", k, 1, int(order.n_points.min()))
         start, stop = order.start[:, k - 1], order.stop[:, k - 1]
         before, after = order.hits_at_start[:, k - 1], order.hits_at_stop[:, k - 1]
-        found: FloatArray = (before + (k - start) * (after - before) / (stop - start)) / k
-        return found
+        share: FloatArray = (before + (k - start) * (after - before) / (stop - start)) / k
+        return share
 
     return _measure(value, scores, salient, level, part, lengths)
 
@@ -275,10 +275,10 @@ def _measure(
         per_case[cases] = value(order)
         ties[first : first + step] = order.tie_fraction()
         n_constant += int(order.constant().sum())
-    found = per_case[measured]
+    values = per_case[measured]
     return Localisation(
-        mean=float(found.mean()),
-        spread=spread_of(found),
+        mean=float(values.mean()),
+        spread=spread_of(values),
         per_case=per_case,
         n_skipped=len(points) - len(measured),
         n_constant=n_constant,

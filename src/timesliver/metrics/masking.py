@@ -8,29 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from timesliver.attribution import Attribution
-from timesliver.errors import InvalidInputError, InvalidParameterError, check_choice
+from timesliver.errors import InvalidInputError, InvalidParameterError, check_choice, check_number
 from timesliver.series import PaddedSeries, as_series
 from timesliver.training import draw_seed
 from timesliver.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
+    "PARTS",
     "Part",
     "check_percents",
     "count_points",
     "mask_points",
     "rank_points",
+    "ranked_among",
+    "read_lengths",
     "read_scores",
     "to_plain",
     "top_points",
 ]
 
 Part = Literal["positive", "negative", "net", "magnitude"]
+PARTS: tuple[str, ...] = get_args(Part)
 
 
 def top_points(
@@ -66,9 +70,7 @@ def top_points(
     """
     (percent,) = check_percents([percent], least=1)
     ranks = rank_points(scores, lengths, random_state)
-    inside = np.full(len(ranks), ranks.shape[1]) if lengths is None else np.asarray(lengths)
-    marked: BoolArray = ranks < count_points(inside, percent)[:, None]
-    return marked
+    return ranked_among(ranks, read_lengths(lengths, *ranks.shape), percent)
 
 
 def rank_points(
@@ -77,22 +79,35 @@ def rank_points(
     """Return the rank of each point in its case, 0 for the highest score; padding comes last."""
     array = read_scores(scores)
     tie_break = np.random.default_rng(draw_seed(random_state)).random(array.shape)
-    order_by = -array
-    if lengths is not None:
-        lengths = np.asarray(lengths)
-        if (
-            lengths.shape != (len(array),)
-            or not ((lengths >= 1) & (lengths <= array.shape[1])).all()
-        ):
-            raise InvalidInputError(
-                f"lengths must be one number from 1 to {array.shape[1]} for each of the "
-                f"{len(array)} cases, got {lengths!r}"
-            )
-        order_by[np.arange(array.shape[1]) >= lengths[:, None]] = np.inf
+    inside = np.arange(array.shape[1]) < read_lengths(lengths, *array.shape)[:, None]
+    order_by = np.where(inside, -array, np.inf)
     order = np.lexsort((tie_break, order_by), axis=1)
     ranks: IntArray = np.empty_like(order)
     np.put_along_axis(ranks, order, np.arange(array.shape[1])[None], axis=1)
     return ranks
+
+
+def ranked_among(ranks: IntArray, lengths: IntArray, percent: float) -> BoolArray:
+    """Whether each point is among the top ``percent`` of its case, by the ranks of the points."""
+    among: BoolArray = ranks < count_points(lengths, percent)[:, None]
+    return among
+
+
+def read_lengths(lengths: ArrayLike | None, n_cases: int, n_timepoints: int) -> IntArray:
+    """Return the number of time points of each case, checked; None means no padding."""
+    if lengths is None:
+        return np.full(n_cases, n_timepoints)
+    array = np.asarray(lengths)
+    if (
+        array.shape != (n_cases,)
+        or array.dtype.kind not in "iu"
+        or not ((array >= 1) & (array <= n_timepoints)).all()
+    ):
+        raise InvalidInputError(
+            f"lengths must be one whole number from 1 to {n_timepoints} for each of the "
+            f"{n_cases} cases, got {lengths!r}"
+        )
+    return array
 
 
 def count_points(lengths: IntArray, percent: float) -> IntArray:
@@ -132,7 +147,7 @@ def to_plain(series: PaddedSeries, like: Any) -> FloatArray | list[FloatArray]:
     A list gives a list of cases without padding, two axes give two, all else gives three. NaN is
     what was not observed, so mask with ``masking="zero"`` for such models.
     """
-    values = np.where(series.observed, series.values, np.nan)
+    values = series.with_gaps
     if isinstance(like, list | tuple):
         flat = np.ndim(like[0]) == 1
         return [
@@ -144,21 +159,18 @@ def to_plain(series: PaddedSeries, like: Any) -> FloatArray | list[FloatArray]:
 
 def check_percents(percents: Iterable[float], least: int) -> tuple[float, ...]:
     """Return percentages, which must be from 0 to 100, increasing, and at least so many."""
-    found = tuple(percents)
-    for percent in found:
-        if not (isinstance(percent, int | float | np.number) and 0 <= percent <= 100):
-            raise InvalidParameterError(
-                f"a percentage of time points must be a number from 0 to 100, got {percent!r}"
-            )
-    if len(found) < least:
+    percents = tuple(percents)
+    for percent in percents:
+        check_number("a percentage of time points", percent, least=0, most=100)
+    if len(percents) < least:
         raise InvalidParameterError(
-            f"a curve needs at least {least} percentages of time points, got {list(found)}"
+            f"a curve needs at least {least} percentages of time points, got {list(percents)}"
         )
-    if any(after <= before for before, after in pairwise(found)):
+    if any(after <= before for before, after in pairwise(percents)):
         raise InvalidParameterError(
-            f"the percentages of time points must increase, got {list(found)}"
+            f"the percentages of time points must increase, got {list(percents)}"
         )
-    return tuple(float(percent) for percent in found)
+    return tuple(float(percent) for percent in percents)
 
 
 def read_scores(

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from timesliver.attribution import Attribution
 from timesliver.errors import InvalidInputError, check_choice
+from timesliver.metrics.masking import PARTS, read_lengths
 from timesliver.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["PointOrder", "attribution_part", "read_points"]
@@ -104,7 +105,7 @@ class PointOrder:
 
 def attribution_part(attribution: Attribution, part: str) -> FloatArray:
     """Return the scores (n_cases, n_channels, n_timepoints) of one kind."""
-    check_choice("part", part, ("positive", "negative", "net", "magnitude"))
+    check_choice("part", part, PARTS)
     positive = attribution.positive_by_channel.astype(np.float64)
     negative = attribution.negative_by_channel.astype(np.float64)
     if part == "net":
@@ -147,7 +148,7 @@ def read_points(
             f"{truth.shape} at level={level!r}; give both for the same cases, time points"
             + (" and channels" if level == "cell" else "")
         )
-    inside = np.arange(values.shape[2]) < _read_lengths(lengths, values.shape)[:, None, None]
+    inside = np.arange(values.shape[2]) < read_lengths(lengths, *values.shape[::2])[:, None, None]
     inside = np.broadcast_to(inside, values.shape)
     bad = inside & ~np.isfinite(values)
     if bad.any():
@@ -179,20 +180,3 @@ def _three_axes(given: ArrayLike, name: str) -> NDArray[Any]:
             f"n_timepoints), none of them 0; got {array.shape}"
         )
     return array[:, None] if array.ndim == 2 else array
-
-
-def _read_lengths(lengths: ArrayLike | None, shape: tuple[int, ...]) -> IntArray:
-    if lengths is None:
-        return np.full(shape[0], shape[2])
-    array = np.asarray(lengths)
-    if array.shape != shape[:1] or array.dtype.kind not in "iu":
-        raise InvalidInputError(
-            f"lengths must be one whole number for each of the {shape[0]} cases, got "
-            f"{array.dtype} of shape {array.shape}"
-        )
-    if array.min() < 1 or array.max() > shape[2]:
-        raise InvalidInputError(
-            f"lengths must lie between 1 and the {shape[2]} time points there are, got "
-            f"{array.min()}..{array.max()}"
-        )
-    return array

@@ -16,6 +16,7 @@ from timesliver.errors import (
     InvalidParameterError,
     MissingExtraError,
     check_count,
+    check_number,
 )
 from timesliver.typing import FloatArray, IntArray
 
@@ -176,8 +177,7 @@ def critical_difference_diagram(
             f"the diagram needs results of at least three methods on at least two data sets, "
             f"got {table.shape[1]} on {table.shape[0]}"
         )
-    if not 0 < alpha < 1:
-        raise InvalidParameterError(f"alpha must lie between 0 and 1, got {alpha!r}")
+    check_number("alpha", alpha, above=0, below=1)
     try:
         from aeon.visualisation import plot_critical_difference
     except ImportError:

@@ -17,11 +17,12 @@ from timesliver.datasets import Dataset
 from timesliver.errors import InvalidInputError, InvalidParameterError, check_choice, check_count
 from timesliver.estimator import SeriesClassifier
 from timesliver.metrics.masking import (
+    PARTS,
     Part,
     check_percents,
-    count_points,
     mask_points,
     rank_points,
+    ranked_among,
     read_scores,
     to_plain,
 )
@@ -156,7 +157,9 @@ def unmasking_curve(
     first = 0.0 if at_zero == "zero" else _majority_accuracy(y_train, y_test)
     accuracies = np.full((len(backbones), len(seeds), 1 + len(kept)), first)
     agreements = np.full_like(accuracies, np.nan)
-    explained = _explained(scores_test)
+    explained = None
+    if isinstance(scores_test, Attribution):
+        explained = scores_test.classes[scores_test.target]
     # Test cases must not share the tie-breaks of training cases of the same number: where both
     # sets list their classes in the same order, equal choices of points would give labels away.
     ranks = [
@@ -238,7 +241,7 @@ def predicted_scores(
     -------
     array of shape (n_cases, n_timepoints)
     """
-    check_choice("part", part, ("positive", "negative", "net", "magnitude"))
+    check_choice("part", part, PARTS)
     if "target" in options:
         raise InvalidParameterError(
             "predicted_scores explains the predicted classes and takes no target: scores of true "
@@ -264,11 +267,6 @@ def _labelled(data: Any, name: str) -> tuple[Any, NDArray[Any]]:
     return X, labels
 
 
-def _explained(scores: FloatArray | Attribution) -> NDArray[Any] | None:
-    """Return the class of each case that the scores are about, if they say so."""
-    return scores.classes[scores.target] if isinstance(scores, Attribution) else None
-
-
 def _majority_accuracy(y_train: NDArray[Any], y_test: NDArray[Any]) -> float:
     """Return the accuracy of naming the most frequent class, or any one of several such."""
     classes, counts = np.unique(y_train, return_counts=True)
@@ -288,7 +286,7 @@ def _fresh(estimator: Any, seed: int) -> Any:
 
 def _kept(model: Any, X: Any, series: PaddedSeries, ranks: IntArray, percent: float) -> Any:
     """Return the series with all but the top points masked, in the form that suits the model."""
-    keep = ranks < count_points(series.lengths, percent)[:, None]
+    keep = ranked_among(ranks, series.lengths, percent)
     if isinstance(model, SeriesClassifier):
         return mask_points(series, keep)
     return to_plain(mask_points(series, keep, "zero"), X)

@@ -9,15 +9,15 @@ import torch
 from timesliver.backbones.layers import seeded
 from timesliver.errors import (
     InvalidInputError,
-    InvalidParameterError,
     NotApplicableError,
     check_choice,
     check_count,
+    check_number,
 )
 from timesliver.explainers.base import Case, Explainer, Scores
-from timesliver.explainers.model import Inputs
 from timesliver.explainers.timex.networks import TimeXNetwork
 from timesliver.explainers.timex.training import SCHEDULES, Check, check, split, train
+from timesliver.network.batch import Batch
 from timesliver.training import Record
 
 __all__ = ["TimeXPlusPlus"]
@@ -106,13 +106,12 @@ class TimeXPlusPlus(Explainer):
         check_count("max_tokens", max_tokens, 1)
         if encoder_layers is not None:
             check_count("encoder_layers", encoder_layers, 1)
-        if not (isinstance(dropout, int | float) and 0 <= dropout < 1):
-            raise InvalidParameterError(f"dropout must be at least 0 and below 1, got {dropout!r}")
+        check_number("dropout", dropout, least=0, below=1)
         self.schedule, self.connect = SCHEDULES[schedule], connect
         self.encoder_layers = encoder_layers or self.schedule.n_layers
         self.ff_width, self.dropout, self.max_tokens = ff_width, dropout, max_tokens
 
-    def _fit(self, inputs: Inputs, y: Any) -> None:
+    def _fit(self, inputs: Batch, y: Any) -> None:
         if len(inputs) < 2:
             raise InvalidInputError(
                 f"{self.name} learns how training series differ, so it needs at least 2, got "
@@ -154,7 +153,7 @@ class TimeXPlusPlus(Explainer):
         self.check_ = self._check(validation)
 
     @torch.no_grad()
-    def _scores(self, inputs: Inputs, cases: list[Case]) -> Scores:  # noqa: ARG002
+    def _scores(self, inputs: Batch, cases: list[Case]) -> Scores:  # noqa: ARG002
         self._check_series(inputs)
         return Scores(self._network.masks(inputs.values))
 
@@ -177,10 +176,10 @@ class TimeXPlusPlus(Explainer):
         self._check_series(inputs)
         return self._check(inputs)
 
-    def _check(self, inputs: Inputs) -> Check:
+    def _check(self, inputs: Batch) -> Check:
         return check(self._network, self.model, inputs, self.connect, self.seed)
 
-    def _check_series(self, inputs: Inputs) -> None:
+    def _check_series(self, inputs: Batch) -> None:
         v, L = self._network.mean.shape
         same_length = bool((inputs.lengths == self._length).all())
         if inputs.values.shape[1:] != (v, L) or not same_length:

@@ -13,9 +13,10 @@ from torch import Tensor, nn
 
 from timesliver.backbones.layers import seeded
 from timesliver.errors import TrainingError
-from timesliver.explainers.model import Inputs, Model
+from timesliver.explainers.model import Model
 from timesliver.explainers.timex.losses import total_loss
 from timesliver.explainers.timex.networks import TimeXNetwork
+from timesliver.network.batch import Batch
 from timesliver.training import Record, progress
 from timesliver.typing import IntArray
 
@@ -114,8 +115,8 @@ def split(classes: ArrayLike, schedule: Schedule, seed: int) -> tuple[IntArray, 
 def train(
     network: TimeXNetwork,
     model: Model,
-    cases: Inputs,
-    validation: Inputs,
+    cases: Batch,
+    validation: Batch,
     schedule: Schedule,
     connect: str,
     seed: int,
@@ -148,16 +149,16 @@ def train(
         for epoch in progress(range(n_epochs), "Training TimeX++", verbose):
             record: Record = {"epoch": epoch, "learning_rate": optimizer.param_groups[0]["lr"]}
             record["train_loss"] = _pass(network, model, cases, original, optimizer, connect)
-            found = check(network, model, validation, connect, seed)
-            record |= {f"validation_{name}": value for name, value in found._asdict().items()}
-            record["best"] = found.loss < best
+            checked = check(network, model, validation, connect, seed)
+            record |= {f"validation_{name}": value for name, value in checked._asdict().items()}
+            record["best"] = checked.loss < best
             if record["best"]:
-                best, best_weights = found.loss, _weights(network)
+                best, best_weights = checked.loss, _weights(network)
             history.append(record)
             if schedule.decay == "cosine":
                 falling.step()
             elif epoch >= _PLATEAU_FROM:
-                plateau.step(found.loss)
+                plateau.step(checked.loss)
     network.load_state_dict(best_weights)
     network.eval()
     return history
@@ -166,7 +167,7 @@ def train(
 def _pass(
     network: TimeXNetwork,
     model: Model,
-    cases: Inputs,
+    cases: Batch,
     original: Tensor,
     optimizer: torch.optim.Optimizer,
     connect: str,
@@ -194,7 +195,7 @@ def _pass(
 
 
 @torch.no_grad()
-def check(network: TimeXNetwork, model: Model, cases: Inputs, connect: str, seed: int) -> Check:
+def check(network: TimeXNetwork, model: Model, cases: Batch, connect: str, seed: int) -> Check:
     """Measure the networks in evaluation mode, under the noise of a seed."""
     network.eval()
     sums = np.zeros(3)
