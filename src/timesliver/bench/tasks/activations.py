@@ -95,12 +95,13 @@ class ActivatedScores(AnyExplainer):
 
     def _products(self, series: PaddedSeries) -> int:
         """Return how many products of Z and Q the largest term of a case has."""
-        return max(
+        sizes: list[int] = [
             term.average.numel() * (series.n_timepoints - span(encoder.widths) + 1)
             for part in self.model.estimator.network_.parts
             for encoder, terms in zip(part.encoders, part.terms, strict=True)
             for term in terms
-        )
+        ]
+        return max(sizes)
 
     @torch.no_grad()
     def _explain(self, series: PaddedSeries, targets: IntArray | None) -> Attribution:
@@ -108,7 +109,7 @@ class ActivatedScores(AnyExplainer):
         estimator = self.model.estimator
         network, batch = estimator.network_, estimator._batch(series)
         logits = network.infer(batch)
-        chosen = logits.argmax(1) if targets is None else torch.from_numpy(targets)
+        chosen = logits.argmax(1) if targets is None else torch.tensor(targets)
         signs = [torch.zeros_like(batch.values) for _ in range(2)]
         for c in chosen.unique().tolist():
             cases = chosen == c

@@ -15,7 +15,7 @@ from timesliver.bench.tasks.models import trained
 from timesliver.errors import InvalidParameterError, NotApplicableError
 from timesliver.metrics import controls
 from timesliver.series import as_series
-from timesliver.typing import FloatArray, JSONDict
+from timesliver.typing import FloatArray
 
 __all__ = ["explained", "explainer"]
 
@@ -29,10 +29,12 @@ def explainer(job: Job, cache: Cache) -> explainers.AnyExplainer:
     entry = settings(job)["explainer"]
     if "control" in entry:
         raise NotApplicableError(f"{job.explainer} is no method that explains, only a control")
-    options = _options(entry["name"], entry.get("options", {})) | {"random_state": job.seed}
+    model = trained(job, cache)
+    options: dict[str, Any] = {**entry.get("options", {}), "random_state": job.seed}
     if "setting" in entry:
         options["setting"] = entry["setting"]
-    model = trained(job, cache)
+    if entry["name"] == "additive":
+        options = _shares(model, **options)
     if "activation" in options:
         made: explainers.AnyExplainer = ActivatedScores(model, **options)
     else:
@@ -42,17 +44,21 @@ def explainer(job: Job, cache: Cache) -> explainers.AnyExplainer:
     return made.fit(train.X[some], None if train.y is None else train.y[some])
 
 
-def _options(name: str, given: JSONDict) -> dict[str, Any]:
-    """Return options of an explainer from their spelling in the catalogue.
+def _shares(
+    model: Any, background: bool = False, spread: bool = False, **more: Any
+) -> dict[str, Any]:
+    """Return the options of shares, as they are, from their spelling in the catalogue.
 
-    It is part of the hash of every job, so it stays: shares of the logit are plain unless
-    ``background`` and ``spread`` refine them.
+    It is part of the hash of every job, so it stays: shares are plain, unless the middle moment
+    of the series is the ``background`` or they are ``spread`` over the longest segment.
     """
-    options = dict(given)
-    if name == "additive":
-        options["background"] = "series" if options.get("background") else None
-        options["smoothing"] = "auto" if options.pop("spread", False) else 0
-    return options
+    encoders = model.encoders_ if isinstance(model, TimeSliverClassifier) else ()
+    longest = max((int(one.size * one.step) for one in encoders), default=0)
+    return {
+        "background": "series" if background else None,
+        "smoothing": longest if spread else 0,
+        **more,
+    }
 
 
 def explained(job: Job, cache: Cache, part: str = "test") -> Attribution:

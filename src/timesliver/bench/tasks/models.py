@@ -38,7 +38,7 @@ def build(model: JSONDict, seed: int) -> Any:
         Its ``random_state``.
     """
     name = model["class"]
-    options = {k: tuple(v) if isinstance(v, list) else v for k, v in model["options"].items()}
+    options = _with_tuples(model["options"])
     ours = {"random_state": seed, "n_jobs": 1, "device": "cpu"}  # one device: the same numbers
     if name in spelling.CLASSES:
         return spelling.classifier(name, options, **ours)
@@ -55,6 +55,15 @@ def build(model: JSONDict, seed: int) -> Any:
     if "random_state" in signature(rival).parameters:
         options["random_state"] = seed
     return rival(**options)
+
+
+def _with_tuples(value: Any) -> Any:
+    """Return a value with tuples for lists, which is what models take."""
+    if isinstance(value, list):
+        return tuple(map(_with_tuples, value))
+    if isinstance(value, dict):
+        return {name: _with_tuples(part) for name, part in value.items()}
+    return value
 
 
 def fit(model: Any, job: Job) -> Any:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from timesliver.bench.tasks.naming import named
 from timesliver.encoders import Segments, Shape
 from timesliver.network import InteractionTerm, Moments, Term
 from timesliver.network.entries import Entries
@@ -17,6 +18,7 @@ from timesliver.network.entries import Entries
 __all__ = ["MaxSegments"]
 
 
+@named
 class MaxSegments(Segments):
     """`Segments` whose last layer sees the largest entry of each group of P."""
 
@@ -57,7 +59,9 @@ class _MaxTerm(InteractionTerm):
         """Share out ``weight * P`` over the entries that count."""
         counts = self._counting(moments)
         case = torch.arange(len(counts), device=counts.device)[:, None]
-        by_target = [super(_MaxTerm, self).shares(moments, weight[c] * counts, case) for c in targets.T]
+        by_target = [
+            super(_MaxTerm, self).shares(moments, weight[c] * counts, case) for c in targets.T
+        ]
         return torch.cat(by_target, 1)
 
     def entries(self, moments: Moments) -> Entries:
@@ -78,4 +82,5 @@ class _MaxTerm(InteractionTerm):
         groups = filled.unflatten(3, (-1, b)).unflatten(2, (-1, a)).movedim(3, 4)
         top = groups.flatten(4).argmax(4)  # (B, J, rows, columns)
         marked = F.one_hot(top, math.prod((a, b))).unflatten(4, (a, b)).movedim(4, 3)
-        return marked.flatten(4, 5).flatten(2, 3)[:, :, :n, :q].to(P.dtype)
+        whole: Tensor = marked.flatten(4, 5).flatten(2, 3)[:, :, :n, :q].to(P.dtype)
+        return whole

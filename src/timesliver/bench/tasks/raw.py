@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from timesliver.bench.tasks.naming import named
 from timesliver.encoders import Segments, Shape
 from timesliver.network import InteractionTerm, Moments, Term, TimeSliverNetwork, View
 from timesliver.network.entries import Entries
@@ -17,6 +18,7 @@ from timesliver.network.windows import span, window_sum
 __all__ = ["RawSegments"]
 
 
+@named
 class RawSegments(Segments):
     """`Segments` that meet values: as many learnt columns per channel as there would be symbols.
 
@@ -67,8 +69,9 @@ class _RawTerm(InteractionTerm):
             (x.flatten(0, 1) @ moments.Qt).unflatten(0, x.shape[:2]).flatten(1, 2).unsqueeze(2)
             for x in _by_stream(moments)
         )  # (B, v, 1, q)
-        P = columns.slope[..., None] * by_value + columns.offset[..., None] * by_presence
-        return P * moments.scale.view(-1, 1, 1, 1)
+        P: Tensor = columns.slope[..., None] * by_value + columns.offset[..., None] * by_presence
+        P = P * moments.scale.view(-1, 1, 1, 1)
+        return P
 
     def forward(self, moments: Moments) -> Tensor:
         """Return the term's part of the logits, (B, C)."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from timesliver import TimeSliverClassifier, encoders, symbols
+from timesliver import TimeSliverClassifier, symbols
 from timesliver.bench.tasks.pooling import MaxSegments
 from timesliver.bench.tasks.raw import RawSegments
 from timesliver.encoders import Segments
@@ -25,12 +25,6 @@ __all__ = ["CLASSES", "classifier", "encoder"]
 
 #: The classes of TimeSliver that a catalogue may name.
 CLASSES = ("TimeSliverClassifier", "MaxPooled", "Chosen")
-
-# The encoders of the ablations get a name, by which models in the cache are read again.
-encoders._REGISTRY.ours = {
-    **encoders._REGISTRY.ours,
-    **{kind.name: f"{kind.__module__}:{kind.__name__}" for kind in (MaxSegments, RawSegments)},
-}
 _OF_THE_CLASSIFIER = ("class_weight", "n_estimators")
 
 
@@ -71,7 +65,7 @@ def encoder(options: JSONDict, kind: type[Segments] = Segments) -> Segments:
     >>> encoder({"n_bins": 3, "segment_shares": (16, 4), "clock": True})
     Segments(sizes=(0.0625, 0.25), symbols=[SAX(n_bins=3), Clock(n_bins=3)])
     """
-    settings = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
+    settings = dict(options)
     symbolizer, n_bins = settings.pop("symbolizer", "sax"), settings.pop("n_bins", 5)
     if symbolizer == "raw":
         kind, symbolizer = RawSegments, "sax"
