@@ -109,8 +109,8 @@ class Suite:
     def jobs(self, preset: str = "quick") -> list[Job]:
         """Return the jobs of a preset, each once, in the order of the file."""
         check_choice("preset", preset, tuple(self.presets))
-        found = (job for group in self.groups for job in self._expand(group, preset))
-        return list(dict.fromkeys(found))
+        jobs = (job for group in self.groups for job in self._expand(group, preset))
+        return list(dict.fromkeys(jobs))
 
     def _expand(self, group: JSONDict, preset: str) -> Iterator[Job]:
         wanted = {**self.presets[preset], **group, **group.get(preset, {})}
@@ -154,8 +154,8 @@ def names() -> list[str]:
     True
     """
     files = resources.files("timesliver.bench.suites").iterdir()
-    found = [Path(file.name) for file in files if file.name.endswith(".toml")]
-    return sorted(file.stem for file in found if file.name != _CATALOGUE)
+    written = [Path(file.name) for file in files if file.name.endswith(".toml")]
+    return sorted(file.stem for file in written if file.name != _CATALOGUE)
 
 
 def load_suite(name: str | Path) -> Suite:
