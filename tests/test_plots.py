@@ -13,7 +13,8 @@ from matplotlib.patches import StepPatch
 
 from timesliver import Attribution
 from timesliver.errors import InvalidInputError
-from timesliver.plots.panel import AGAINST, FOR, as_text, bin_starts, span_of, thin
+from timesliver.plots.panel import AGAINST, FOR, as_text, column_starts, span_of
+from timesliver.thinning import strongest
 
 
 def make(n_cases=6, n_channels=2, n=50, n_classes=3, seed=0, labels=None):
@@ -262,11 +263,11 @@ def test_averages_without_series_and_without_cases():
 def test_thinning_keeps_the_largest_of_either_sign():
     scores = np.zeros((2, 4000))
     scores[0, 1700], scores[1, 3999] = -5, 2
-    thinned = thin(scores, bin_starts(4000))
+    thinned = strongest(scores, column_starts(4000))
     assert thinned.shape == (2, 1334)
     assert (thinned[0].min(), thinned[0].argmin()) == (-5, 1700 // 3)
     assert (thinned[1].max(), thinned[1].argmax()) == (2, 1333)
-    np.testing.assert_array_equal(bin_starts(7), np.arange(7))
+    np.testing.assert_array_equal(column_starts(7), np.arange(7))
 
 
 def test_a_span_is_never_empty():

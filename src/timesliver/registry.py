@@ -47,7 +47,7 @@ class Registry(Generic[T]):
 
     def find(self, name: Any) -> type[T]:
         """Return the class of this name."""
-        if name in self.ours:
+        if isinstance(name, str) and name in self.ours:
             module, _, cls = self.ours[name].partition(":")
             loaded = getattr(import_module(module), cls)
         else:
@@ -96,7 +96,11 @@ def to_description(value: Any) -> Any:
                 "settings": {name: to_description(part) for name, part in settings.items()},
             }
     if isinstance(value, list | tuple | np.ndarray):
-        return [to_description(part) for part in value]
+        parts = [to_description(part) for part in value]
+        lost = any(
+            part is None and given is not None for part, given in zip(parts, value, strict=True)
+        )
+        return None if lost else parts  # callbacks, for one, belong to the moment
     if isinstance(value, np.generic):
         return value.item()
     return value if isinstance(value, str | int | float | bool | None) else None

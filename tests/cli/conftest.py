@@ -44,6 +44,11 @@ def write_wide(path, n_cases=24, seed=0, labelled=True):
     return path
 
 
+@pytest.fixture
+def write_csv():
+    return write_wide
+
+
 @pytest.fixture(scope="session")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cli")

@@ -43,12 +43,15 @@ def explanations(
     found = []
     for k in range(n_classes):
         chosen = (predicted == k)[:, None, None]
+        positive = np.where(chosen, evidence, 0)
+        negative = np.where(chosen, 0, 0.5 * evidence) + dtype(0.01)
+        net = positive.astype(np.float64) - negative
         found.append(
             Attribution(
-                np.where(chosen, evidence, 0),
-                np.where(chosen, 0, 0.5 * evidence) + dtype(0.01),
+                positive,
+                negative,
                 logit=logits[:, k],
-                bias=np.full(n_cases, 0.25),
+                base=logits[:, k] - net.sum(axis=(1, 2)),
                 target=np.full(n_cases, k),
                 classes=labels,
                 method="additive",

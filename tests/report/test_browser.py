@@ -173,6 +173,8 @@ def test_class_and_mode_change_what_is_drawn(page, explanations):
     pictures = [shown.picture(channel(0)), shown.picture("[data-kind=heat]")]
     shown.choose("#target", "run")
     assert shown.state["target"] == "2"
+    sum_ = report.sums.sum_as_text(found[2].base[0], found[2].net[0].sum(), found[2].logit[0])
+    assert shown("#logit").text == "Base {} + evidence {} = logit {} of run".format(*sum_)
     changed = [shown.picture(channel(0)), shown.picture("[data-kind=heat]")]
     assert all(new != old for new, old in zip(changed, pictures, strict=True))
     shown(".bar[data-class='0']").click()

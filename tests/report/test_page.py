@@ -6,6 +6,7 @@ import base64
 import json
 import re
 from dataclasses import replace
+from decimal import Decimal
 from html.parser import HTMLParser
 
 import numpy as np
@@ -15,6 +16,8 @@ from timesliver import report
 from timesliver.errors import InvalidInputError
 from timesliver.report import packing
 from timesliver.report.cases import read_cases
+from timesliver.report.choosing import choose_cases
+from timesliver.report.sums import sum_as_text
 
 HOSTILE = "</script><script>document.title='taken'</script>\"'&<b>é\u2028🙂"
 
@@ -188,13 +191,28 @@ def test_the_whole_budget_is_enough_for_any_shape():
 def test_some_of_many_cases_are_mistakes_and_some_are_not(explanations):
     found, y = explanations(n_cases=200, n_timepoints=12)
     cases = read_cases(found, y)
-    kept = packing.choose_cases(cases, 20)
+    kept = choose_cases(cases.predicted, cases.mistaken, 20)
     assert len(set(kept.tolist())) == 20
     assert cases.mistaken[kept].sum() == 10
-    assert set(cases.predicted[kept]) == {0, 1, 2}
-    assert len(packing.choose_cases(cases, 180)) == 180
-    few = replace(cases, true=np.full(200, -1))
-    assert len(set(packing.choose_cases(few, 20).tolist())) == 20
+    for part in (kept[cases.mistaken[kept]], kept[~cases.mistaken[kept]]):  # all classes in turn
+        assert sorted(np.bincount(cases.predicted[part])) == [3, 3, 4]
+    assert len(choose_cases(cases.predicted, cases.mistaken, 180)) == 180
+    assert choose_cases(cases.predicted, cases.mistaken, 201).tolist() == list(range(200))
+    nothing_known = np.zeros(200, bool)
+    assert len(set(choose_cases(cases.predicted, nothing_known, 20).tolist())) == 20
+
+
+def test_few_mistakes_leave_room_and_few_others_are_filled_up():
+    predicted = np.array(["a"] * 50 + ["b"] * 50)
+    mistaken = np.zeros(100, bool)
+    mistaken[[10, 20, 30, 40]] = True
+    chosen = choose_cases(predicted, mistaken, 6)
+    assert set(chosen) >= {10, 20, 30}
+    assert len(set(chosen)) == 6
+    assert (chosen >= 50).any()
+    assert choose_cases(predicted, ~mistaken, 50).tolist().count(10) == 1
+    assert set(choose_cases(predicted, ~mistaken, 50)) >= {10, 20, 30, 40}
+    assert choose_cases(predicted, mistaken, 1).tolist() == [0]
 
 
 def test_many_channels_keep_the_most_important(page, explanations):
@@ -287,6 +305,11 @@ BAD = {
     "an array": (lambda e: [np.zeros((2, 3, 4))], {}, "ndarray"),
     "no cases": (lambda e: [e[0][:0]], {}, "nothing to show"),
     "other cases": (lambda e: [e[0], e[1][:5]], {}, "same cases"),
+    "other numbers": (
+        lambda e: [e[0], replace(e[1], case=np.arange(12)[::-1])],
+        {},
+        "number their cases differently",
+    ),
     "other classes": (lambda e: [e[0], replace(e[1], classes=np.arange(3))], {}, "same cases"),
     "one class twice": (lambda e: [e[0], e[0]], {}, "same class"),
     "labels too few": (lambda e: e, {"y": ["sit"]}, "12 labels"),
@@ -325,9 +348,46 @@ def test_an_older_page_is_replaced(tmp_path, explanations):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_cases_keep_their_numbers(page, explanations, tmp_path):
-    found, _ = explanations(n_cases=3)
-    data = page(found, numbers=[7, 2, 40]).data
+def test_cases_keep_their_numbers(page, explanations):
+    found, _ = explanations(n_cases=50)
+    data = page([part[[7, 2, 40]] for part in found]).data
     assert [case["id"] for case in data["cases"]] == [7, 2, 40]
-    with pytest.raises(InvalidInputError, match="3 cases, but 2 numbers"):
-        report.write(tmp_path / "report.html", found, numbers=[7, 2])
+
+
+def test_base_and_evidence_add_up_on_the_page(page, explanations):
+    found, y = explanations()
+    read = page(found, y=y)
+    assert "Base + evidence = logit." in read.texts
+    for case in read.data["cases"]:
+        for entry in case["explained"]:
+            base, evidence, logit = (Decimal(text.replace("−", "-")) for text in entry["sum"])
+            assert base + evidence == logit
+            explanation = found[entry["class"]][case["id"]]
+            assert float(logit) == pytest.approx(explanation.logit[0], rel=1e-3, abs=1e-3)
+            assert float(evidence) == pytest.approx(explanation.net.sum(), abs=2e-3)
+
+
+def test_scores_that_are_no_parts_of_the_logit_are_not_said_to_be(page, explanations):
+    found, y = explanations()
+    scores = [replace(part, base=np.full(12, 0.0049), method="timesliver") for part in found]
+    read = page(scores, y=y)
+    assert all(entry["sum"] is None for case in read.data["cases"] for entry in case["explained"])
+    assert "Base + evidence = logit." not in read.texts
+    assert "Scores have no unit." in read.texts
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ((0.0, 0.0, 0.0), ["0.000", "0.000", "0.000"]),
+        ((-1e-9, 1.0, 1.0), ["0.000", "1.000", "1.000"]),
+        ((1.0004, -3.0004, -2.0), ["1.000", "−3.000", "−2.000"]),
+        ((1234.6, 1.4, 1236.0), ["1235", "1", "1236"]),
+        ((2e-5, 1e-5, 3e-5), ["0.00002000", "0.00001000", "0.00003000"]),
+        ((0.1, float("nan"), 0.1), None),
+        ((0.1, 0.2, float("inf")), None),
+        ((0.1, 0.2, 0.31), None),
+    ],
+)
+def test_sums_as_text(numbers, expected):
+    assert sum_as_text(*numbers) == expected

@@ -91,7 +91,7 @@ def explain(
     by_symbol: tuple[Tensor | None, Tensor | None] = None, None
     if method == "additive":
         if chosen["smoothing"] == "auto":
-            chosen["smoothing"] = 2 * _widest(network, batch)
+            chosen["smoothing"] = _widest(network, batch)
         positive, negative, base = additive_shares(network, batch, encoded, targets, **chosen)
     else:
         positive, negative, *by_symbol = phi(batch, encoded, targets, **chosen)  # type: ignore[assignment]

@@ -40,6 +40,7 @@ def demo(
     from timesliver.cli.models import accuracy
     from timesliver.cli.report import write_page
     from timesliver.datasets import make_lowvar
+    from timesliver.encoders import Segments
 
     out = Output(as_json, quiet)
     start = time.perf_counter()
@@ -49,21 +50,18 @@ def demo(
     assert test.y is not None
     assert test.salient is not None
     out.note(f"Training on {N_TRAIN} generated series of two channels and 200 time points ...")
+    encoder = Segments(
+        channels="separate", learning_rate=3e-3, max_epochs=EPOCHS, positional_encoding=False
+    )
     model = TimeSliverClassifier(
-        channels="separate",
-        learning_rate=3e-3,
-        max_epochs=EPOCHS,
-        positional_encoding=False,
-        n_jobs=1,
-        random_state=0,
-        verbose=int(out.shows_progress),
+        encoder, n_jobs=1, random_state=0, verbose=int(out.shows_progress)
     ).fit(train.X, names[train.y])
     true = names[test.y]
     predicted = model.predict(test.X)
-    truth: BoolArray = np.any(test.salient, axis=1)
-    pairs = zip(truth, model.explain(test.X).positive, strict=True)
-    found = float(np.mean([average_precision_score(mask, score) for mask, score in pairs]))
-    chance = float(truth.mean())
+    planted: BoolArray = np.any(test.salient, axis=1)
+    pairs = zip(planted, model.explain(test.X).positive, strict=True)
+    precision = float(np.mean([average_precision_score(mask, score) for mask, score in pairs]))
+    chance = float(planted.mean())
     write_page(output, model, test.X, true, predicted, "Demo: which moments decided?", N_SHOWN)
     seconds = time.perf_counter() - start
     score = accuracy(true, predicted)
@@ -73,7 +71,7 @@ def demo(
             ("accuracy", f"{score:.3f}  on {N_TEST} unseen series"),
             (
                 "planted moments found",
-                f"{found:.3f}  average precision of the evidence (chance {chance:.3f}, best 1)",
+                f"{precision:.3f}  average precision of the evidence (chance {chance:.3f}, best 1)",
             ),
             ("seconds", f"{seconds:.0f}"),
         ]
@@ -81,7 +79,7 @@ def demo(
     out.say(f"Look at {where.as_uri()}")
     out.result(
         accuracy=score,
-        average_precision=found,
+        average_precision=precision,
         chance=chance,
         seconds=round(seconds, 2),
         output=str(where),

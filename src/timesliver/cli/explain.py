@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
 
 from timesliver.cli.app import command
 from timesliver.cli.options import (
@@ -29,7 +30,7 @@ from timesliver.cli.options import (
 from timesliver.cli.output import Output, write_csv
 
 if TYPE_CHECKING:
-    from timesliver.attribution import Attribution
+    from timesliver.attribution import Attribution, Interval
 
 __all__ = ["explain"]
 
@@ -59,7 +60,7 @@ def explain(
         str | None,
         typer.Option(metavar="CLASS", help="The class to explain.", show_default="the predicted"),
     ] = None,
-    method: MethodOption = Method.timesliver,
+    method: MethodOption = Method.additive,
     cases: Annotated[
         str | None,
         typer.Option(help="Which cases, like 0,3,10-20; the first is 0.", show_default="all"),
@@ -84,28 +85,22 @@ def explain(
     series, numbers = load_series(data, split.value, parse_label(label), chosen)
     wanted = None if goal is None else np.full(len(series), goal, classifier.classes_.dtype)
     scores = classifier.explain(series.X, wanted, method.value)
-    y = None if series.y is None else as_classes(series.y, classifier.classes_)
+    scores = replace(scores, case=numbers)  # as the whole set numbers them
     if output is None:
         n_shown = len(series) if as_json else SHOWN_CASES
-        found = [_intervals(scores, i, int(number)) for i, number in enumerate(numbers[:n_shown])]
-        _show(out, found, len(series))
-        out.result(method=method.value, cases=found)
+        reasons = [Reasons.of(scores[i]) for i in range(min(n_shown, len(series)))]
+        _show(out, reasons[:SHOWN_CASES], len(series))
+        out.result(method=method.value, cases=[one.as_dict() for one in reasons])
         return
     match output.suffix.lower():
         case ".npz":
             scores.save(output)
         case ".csv":
-            write_csv(output, COLUMNS, _rows(scores, numbers))
+            write_csv(output, COLUMNS, _rows(scores))
         case _:
-            from timesliver import report
-
+            y = None if series.y is None else as_classes(series.y, classifier.classes_)
             title = f"{series.name}: which moments decided"
-            shaped_by = settings(classifier)
-            report.write(
-                output, [scores], y=y, title=title, settings=shaped_by, numbers=numbers.tolist()
-            )
-    if output.suffix.lower() == ".npz" and chosen is not None and chosen != [*range(len(chosen))]:
-        out.note(f"note: {output} numbers the cases from 0, in the order you gave")
+            scores.to_html(output, y=y, title=title, settings=settings(classifier))
     out.say(f"the scores of {len(series)} cases are in {output}")
     out.result(method=method.value, cases=len(series), output=str(output))
 
@@ -113,10 +108,24 @@ def explain(
 COLUMNS = ("case", "channel", "time", "class", "value", "positive", "negative", "net")
 
 
-def _rows(scores: Attribution, numbers: NDArray[np.int64]) -> Iterator[tuple[Any, ...]]:
-    """Yield what `Attribution.to_frame` holds, without the padding."""
+class _Row(NamedTuple):
+    """What `COLUMNS` names, as text where digits would not end."""
+
+    case: int
+    channel: int
+    time: int
+    label: Any
+    value: str
+    positive: str
+    negative: str
+    net: str
+
+
+def _rows(scores: Attribution) -> Iterator[_Row]:
+    """Yield what `Attribution.to_frame` holds, which needs pandas."""
     assert scores.series is not None
-    for i, (number, length) in enumerate(zip(numbers.tolist(), scores.lengths, strict=True)):
+    assert scores.case is not None
+    for i, (number, length) in enumerate(zip(scores.case.tolist(), scores.lengths, strict=True)):
         label = scores.classes[scores.target[i]]
         for channel in range(scores.series.shape[1]):
             parts = zip(
@@ -126,48 +135,66 @@ def _rows(scores: Attribution, numbers: NDArray[np.int64]) -> Iterator[tuple[Any
                 strict=True,
             )
             for time, (value, positive, negative) in enumerate(parts):
-                yield (
+                yield _Row(
                     number,
                     channel,
                     time,
                     label,
-                    "" if value != value else f"{value:.6g}",
-                    f"{positive:.6g}",
-                    f"{negative:.6g}",
-                    f"{positive - negative:.6g}",
+                    value="" if math.isnan(value) else f"{value:.6g}",
+                    positive=f"{positive:.6g}",
+                    negative=f"{negative:.6g}",
+                    net=f"{positive - negative:.6g}",
                 )
 
 
-def _intervals(scores: Attribution, i: int, number: int) -> dict[str, Any]:
-    probabilities = scores.probabilities
-    return {
-        "case": number,
-        "class": scores.classes[scores.target[i]],
-        "probability": None if probabilities is None else probabilities[i, scores.target[i]],
-        "intervals": [
-            {
-                "start": interval.start,
-                "stop": interval.stop,
-                "channel": interval.channel,
-                "sign": interval.sign,
-                "share": interval.share,
-            }
-            for interval in scores.top(SHOWN_INTERVALS, case=i)
-        ],
-    }
+@dataclass(frozen=True)
+class Reasons:
+    """What decided a case: the intervals that say most about the class explained."""
+
+    case: int
+    label: Any
+    probability: float | None
+    logit: float
+    base: float
+    intervals: list[Interval]
+
+    @classmethod
+    def of(cls, scores: Attribution) -> Reasons:
+        """Read the scores of a single case."""
+        assert scores.case is not None
+        [target], probabilities = scores.target, scores.probabilities
+        return cls(
+            int(scores.case[0]),
+            scores.classes[target],
+            None if probabilities is None else float(probabilities[0, target]),
+            float(scores.logit[0]),
+            float(scores.base[0]),
+            scores.top(SHOWN_INTERVALS),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the reasons for scripts."""
+        names = ("start", "stop", "channel", "sign", "share")
+        return {
+            "case": self.case,
+            "class": self.label,
+            "probability": self.probability,
+            "logit": self.logit,
+            "base": self.base,
+            "intervals": [{name: getattr(one, name) for name in names} for one in self.intervals],
+        }
 
 
-def _show(out: Output, found: list[dict[str, Any]], n_cases: int) -> None:
-    rows: list[tuple[Any, ...]] = []
-    for case in found[:SHOWN_CASES]:
-        first: tuple[Any, ...] = (case["case"], case["class"], case["probability"])
-        for one in case["intervals"] or [None]:
-            says = ("no evidence", "", "", "")
-            if one is not None:
-                moments = f"{one['start']} to {one['stop'] - 1}"
-                says = (moments, one["channel"], one["sign"], f"{one['share']:.0%}")
-            rows.append((*first, *says))
-            first = ("", "", "")
+def _show(out: Output, reasons: list[Reasons], n_cases: int) -> None:
+    rows: list[list[Any]] = []
+    for one in reasons:
+        said = [
+            [f"{part.start} to {part.stop - 1}", part.channel, part.sign, f"{part.share:.0%}"]
+            for part in one.intervals
+        ]
+        first, *others = said or [["no evidence", "", "", ""]]
+        rows.append([one.case, one.label, one.probability, *first])
+        rows += [["", "", "", *other] for other in others]
     out.table(rows, ("case", "class", "p", "time points", "channel", "speak", "share"))
     if n_cases > SHOWN_CASES:
         out.say(

@@ -7,18 +7,22 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 from numpy.typing import NDArray
 
 from timesliver.cli.app import INTERRUPTED, command
+from timesliver.cli.encoder import (
+    EncoderOptions,
+    complete_encoder,
+    complete_symbols,
+    read_settings,
+)
 from timesliver.cli.options import (
     AsJSON,
     Channels,
     Debug,
     Label,
     Quiet,
-    Symbolizer,
     complete_data,
     output_file,
     parse_label,
@@ -27,19 +31,19 @@ from timesliver.cli.options import (
 from timesliver.cli.output import Output
 
 if TYPE_CHECKING:
-    from timesliver.classifier import TimeSliverClassifier
     from timesliver.datasets import Dataset
 
-__all__ = ["fit", "validation_accuracy"]
+__all__ = ["fit"]
 
-NETWORK, TRAINING = "The network", "The training"
+ENCODER, SEGMENTS, TRAINING = "The encoder", "The encoder 'segments'", "The training"
 
 
-# Options that are None leave the classifier's own default, which show_default repeats.
+# Options that are None leave the encoder's own default, which show_default repeats.
 @command(
     "timesliver fit train.csv -o model.safetensors",
     "timesliver fit GunPoint_TRAIN.ts --test GunPoint_TEST.ts",
     "timesliver fit BasicMotions --test BasicMotions --channels separate --sparsity 0.01",
+    "timesliver fit train.csv --symbols sax,clock --set depth=1 --estimators 3",
 )
 def fit(
     train: Annotated[
@@ -66,15 +70,59 @@ def fit(
         ),
     ] = Path("model.safetensors"),
     label: Label = "auto",
+    encoder: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="What describes every moment; a wrong name gives the list.",
+            rich_help_panel=ENCODER,
+            autocompletion=complete_encoder,
+        ),
+    ] = "auto",
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="A ready setting of 'segments', like LowVar; other options change it.",
+            rich_help_panel=ENCODER,
+            show_default=False,
+        ),
+    ] = None,
+    symbols: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME[,NAME]",
+            help="How moments become symbols; each of several brings weights of its own.",
+            rich_help_panel=ENCODER,
+            show_default="sax",
+            autocompletion=complete_symbols,
+        ),
+    ] = None,
     bins: Annotated[
         int | None,
-        typer.Option(help="Symbols per channel.", rich_help_panel=NETWORK, show_default="5", min=2),
+        typer.Option(
+            help="About how many symbols there are of each kind.",
+            rich_help_panel=ENCODER,
+            show_default="5",
+            min=2,
+        ),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Any parameter of the encoder, like depth=1 or symbols__n_bins=7; may be "
+            "given again for others.",
+            rich_help_panel=ENCODER,
+            show_default=False,
+        ),
     ] = None,
     latent: Annotated[
         int | None,
         typer.Option(
             help="Length of the vector that describes a segment.",
-            rich_help_panel=NETWORK,
+            rich_help_panel=SEGMENTS,
             show_default="36",
             min=1,
         ),
@@ -82,17 +130,9 @@ def fit(
     segments: Annotated[
         str | None,
         typer.Option(
-            help="Lengths of the segments, in time points.",
-            rich_help_panel=NETWORK,
+            help="Lengths of the segments: time points, or below 1 shares of the length.",
+            rich_help_panel=SEGMENTS,
             show_default="4,16",
-        ),
-    ] = None,
-    symbolizer: Annotated[
-        Symbolizer | None,
-        typer.Option(
-            help="How values become symbols.",
-            rich_help_panel=NETWORK,
-            show_default="sax",
         ),
     ] = None,
     channels: Annotated[
@@ -100,7 +140,7 @@ def fit(
         typer.Option(
             help="One encoder for all channels (mixed), for each by itself (separate), or with "
             "one last layer as well (shared).",
-            rich_help_panel=NETWORK,
+            rich_help_panel=SEGMENTS,
             show_default="mixed",
         ),
     ] = None,
@@ -108,7 +148,7 @@ def fit(
         float | None,
         typer.Option(
             help="Penalty on evidence, for clearer explanations; 0.01 is mild.",
-            rich_help_panel=NETWORK,
+            rich_help_panel=SEGMENTS,
             show_default="0.0",
             min=0,
         ),
@@ -117,7 +157,7 @@ def fit(
         int | None,
         typer.Option(
             help="Most passes over the cases.",
-            rich_help_panel=TRAINING,
+            rich_help_panel=SEGMENTS,
             show_default="100",
             min=1,
         ),
@@ -126,21 +166,29 @@ def fit(
         int | None,
         typer.Option(
             help="Epochs without improvement before training stops.",
-            rich_help_panel=TRAINING,
+            rich_help_panel=SEGMENTS,
             show_default="20",
             min=1,
         ),
     ] = None,
     lr: Annotated[
         float | None,
-        typer.Option(help="Learning rate.", rich_help_panel=TRAINING, show_default="0.001"),
+        typer.Option(help="Learning rate.", rich_help_panel=SEGMENTS, show_default="0.001"),
     ] = None,
     batch_size: Annotated[
         int | None,
         typer.Option(
-            help="Most cases per step.", rich_help_panel=TRAINING, show_default="64", min=1
+            help="Most cases per step.", rich_help_panel=SEGMENTS, show_default="64", min=1
         ),
     ] = None,
+    estimators: Annotated[
+        int,
+        typer.Option(
+            help="How many seeds to train with; their logits are averaged.",
+            rich_help_panel=TRAINING,
+            min=1,
+        ),
+    ] = 1,
     seed: Annotated[
         int,
         typer.Option(help="The same seed gives the same model.", rich_help_panel=TRAINING, min=0),
@@ -162,19 +210,18 @@ def fit(
     Ctrl-C ends the training early; the best model so far is written.
     """
     out = Output(as_json, quiet)
-    parameters: dict[str, Any] = {
-        "n_bins": bins,
-        "latent_dim": latent,
-        "segment_sizes": parse_sizes(segments),
-        "symbolizer": symbolizer and symbolizer.value,
-        "channels": channels and channels.value,
-        "sparsity": sparsity,
-        "max_epochs": epochs,
-        "patience": patience,
-        "learning_rate": lr,
-        "batch_size": batch_size,
-        "n_jobs": jobs,
+    of_segments = {
+        "--latent": ("latent_dim", latent),
+        "--segments": ("sizes", parse_sizes(segments)),
+        "--channels": ("channels", channels and channels.value),
+        "--sparsity": ("sparsity", sparsity),
+        "--epochs": ("max_epochs", epochs),
+        "--patience": ("patience", patience),
+        "--lr": ("learning_rate", lr),
+        "--batch-size": ("batch_size", batch_size),
     }
+    more = read_settings(set_ or [])
+    chosen = EncoderOptions(encoder, preset, symbols, bins, of_segments, more).encoder()
     from timesliver import datasets
 
     column = parse_label(label)
@@ -188,9 +235,15 @@ def fit(
     from sklearn.exceptions import ConvergenceWarning
 
     from timesliver.classifier import TimeSliverClassifier
+    from timesliver.cli.fitted import show_fitted
 
-    given = {name: value for name, value in parameters.items() if value is not None}
-    model = TimeSliverClassifier(**given, random_state=seed, verbose=int(out.shows_progress))
+    model = TimeSliverClassifier(
+        chosen,
+        n_estimators=estimators,
+        random_state=seed,
+        n_jobs=jobs,
+        verbose=int(out.shows_progress),
+    )
     start = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
@@ -201,7 +254,7 @@ def fit(
         interrupted |= issubclass(warning.category, ConvergenceWarning)
         out.note(f"note: {warning.message}")
     model.save(output)
-    _report(out, output, model, data, tested, seconds)
+    show_fitted(out, str(output), model, data, tested, seconds)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
 
@@ -225,66 +278,3 @@ def _check_like(train: Dataset, test: Dataset) -> None:
             f"the test series have {test.X.shape[1]} channels, the training series "
             f"{train.X.shape[1]}; give the same channels in the same order"
         )
-
-
-def validation_accuracy(model: TimeSliverClassifier) -> float | None:
-    """Return the accuracy on the cases set aside, at the epoch that was kept."""
-    kept: list[float] = [
-        record["validation_accuracy"]
-        for record in model.history_
-        if record["best"] and "validation_accuracy" in record
-    ]
-    return kept[-1] if kept else None
-
-
-def _report(
-    out: Output,
-    path: Path,
-    model: TimeSliverClassifier,
-    data: Dataset,
-    tested: Dataset | None,
-    seconds: float,
-) -> None:
-    from timesliver.cli.models import accuracy, as_classes
-
-    n_cases, n_channels, n_timepoints = data.X.shape
-    found: dict[str, Any] = {
-        "model": str(path),
-        "cases": n_cases,
-        "channels": n_channels,
-        "length": n_timepoints,
-        "classes": model.classes_,
-        "epochs": model.n_iter_,
-        "validation_accuracy": validation_accuracy(model),
-        "test_accuracy": None,
-        "seconds": round(seconds, 2),
-    }
-    aside = "no case was set aside: there are too few"
-    if found["validation_accuracy"] is not None:
-        aside = f"{found['validation_accuracy']:.3f}  (cases set aside from training)"
-    on_test = "give labelled series with --test to measure it"
-    if tested is not None and tested.y is not None:
-        true = as_classes(tested.y, model.classes_)
-        found["test_cases"] = len(tested)
-        found["test_accuracy"] = accuracy(true, model.predict(tested.X))
-        on_test = f"{found['test_accuracy']:.3f}  ({len(tested)} cases, never used in training)"
-        unseen = np.setdiff1d(true.astype(str), model.classes_.astype(str))
-        if len(unseen):
-            out.note(f"note: labels of the test set that no training case has: {', '.join(unseen)}")
-    shown = ", ".join(str(one) for one in model.classes_[:6])
-    more = ", ..." if len(model.classes_) > 6 else ""
-    out.table(
-        [
-            ("cases", n_cases),
-            ("channels", n_channels),
-            ("length", n_timepoints),
-            ("classes", f"{len(model.classes_)}  ({shown}{more})"),
-            ("epochs", model.n_iter_),
-            ("validation accuracy", aside),
-            ("test accuracy", on_test),
-            ("seconds", f"{seconds:.1f}"),
-            ("model", str(path)),
-        ],
-        title=data.name,
-    )
-    out.result(**found)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from timesliver.datasets import Dataset, load
 from timesliver.errors import InvalidInputError, InvalidParameterError
+from timesliver.estimator.modelfile import PASSING
 
 if TYPE_CHECKING:
     from timesliver.classifier import TimeSliverClassifier
@@ -78,7 +79,21 @@ def accuracy(y: NDArray[Any], predicted: NDArray[Any]) -> float:
 
 
 def settings(model: TimeSliverClassifier) -> dict[str, Any]:
-    """Return the settings of a model that shaped what it learned."""
-    parameters: dict[str, Any] = model.get_params(deep=False)
-    left_out = ("device", "n_jobs", "verbose", "callbacks")
-    return {name: value for name, value in parameters.items() if name not in left_out}
+    """Return the settings of a fitted model that shaped what it learned, to be read by people.
+
+    Settings of the encoder stand beside those of the classifier; of several encoders, each has
+    its number in front.
+    """
+    shown = _lasting(model)
+    del shown["encoder"]
+    several = len(model.encoders_) > 1
+    for number, encoder in enumerate(model.encoders_, start=1):
+        prefix = f"{number}: " if several else ""
+        shown[f"{prefix}encoder"] = encoder.name
+        shown |= {f"{prefix}{name}": value for name, value in _lasting(encoder).items()}
+    return shown
+
+
+def _lasting(estimator: Any) -> dict[str, Any]:
+    parameters = estimator.get_params(deep=False)
+    return {name: value for name, value in parameters.items() if name not in PASSING}

@@ -22,7 +22,6 @@ __all__ = [
     "Quiet",
     "Split",
     "SplitOption",
-    "Symbolizer",
     "complete_data",
     "output_file",
     "parse_cases",
@@ -39,15 +38,6 @@ class Split(StrEnum):
     test = "test"
 
 
-class Symbolizer(StrEnum):
-    """How values become symbols."""
-
-    sax = "sax"
-    sfa = "sfa"
-    abba = "abba"
-    raw = "raw"
-
-
 class Channels(StrEnum):
     """How channels share the network."""
 
@@ -59,8 +49,8 @@ class Channels(StrEnum):
 class Method(StrEnum):
     """How evidence is computed."""
 
-    timesliver = "timesliver"
     additive = "additive"
+    timesliver = "timesliver"
 
 
 def complete_data(incomplete: str) -> list[str]:
@@ -70,9 +60,9 @@ def complete_data(incomplete: str) -> list[str]:
     from timesliver.errors import TimeSliverError
 
     try:
-        found = [name for name in datasets.names() if name.lower().startswith(incomplete.lower())]
+        matches = [name for name in datasets.names() if name.lower().startswith(incomplete.lower())]
     except TimeSliverError:
-        found = []
+        matches = []
     folder, beginning = os.path.split(incomplete)
     try:
         places = sorted(Path(folder or ".").iterdir())
@@ -81,10 +71,10 @@ def complete_data(incomplete: str) -> list[str]:
     for place in places:
         if place.name.startswith(beginning) and (beginning or not place.name.startswith(".")):
             if place.is_dir():
-                found.append(f"{os.path.join(folder, place.name)}/")  # noqa: PTH118
+                matches.append(f"{os.path.join(folder, place.name)}/")  # noqa: PTH118
             elif place.suffix.lower() in SUFFIXES:
-                found.append(os.path.join(folder, place.name))  # noqa: PTH118
-    return found
+                matches.append(os.path.join(folder, place.name))  # noqa: PTH118
+    return matches
 
 
 def output_file(*suffixes: str) -> Callable[[Path | None], Path | None]:
@@ -131,22 +121,29 @@ def parse_cases(text: str | None) -> list[int] | None:
     return list(dict.fromkeys(cases))
 
 
-def parse_sizes(text: str | None) -> tuple[int, ...] | None:
-    """Read segment sizes.
+def parse_sizes(text: str | None) -> tuple[float, ...] | None:
+    """Read segment sizes: time points, or shares of the length.
 
     Examples
     --------
-    >>> parse_sizes("4,7")
-    (4, 7)
+    >>> parse_sizes("4,0.25")
+    (4, 0.25)
     """
-    if text is None:
-        return None
-    sizes = text.split(",")
-    if not all(size.strip().isdecimal() for size in sizes):
-        raise typer.BadParameter(
-            f"{text!r} is no list of segment sizes; write it like 4,7.", param_hint="--segments"
-        )
-    return tuple(int(size) for size in sizes)
+    return None if text is None else tuple(_size(part.strip(), text) for part in text.split(","))
+
+
+def _size(part: str, text: str) -> float:
+    try:
+        size = int(part) if part.isdecimal() else float(part)
+    except ValueError:
+        size = 0.0
+    if part.isdecimal() or 0 < size < 1:
+        return size
+    raise typer.BadParameter(
+        f"{text!r} is no list of segment sizes; write it like 4,7 (time points) or 4,0.25 (a "
+        f"share of the length).",
+        param_hint="--segments",
+    )
 
 
 def parse_label(text: str) -> str | None:
@@ -179,7 +176,10 @@ SplitOption = Annotated[
     Split, typer.Option("--split", help="Which part of a set that has several.")
 ]
 MethodOption = Annotated[
-    Method, typer.Option("--method", help="The paper's scores, or additive shares of the logit.")
+    Method,
+    typer.Option(
+        "--method", help="Shares that add up to the logit (additive), or the paper's scores."
+    ),
 ]
 AsJSON = Annotated[
     bool, typer.Option("--json", help="Print one JSON object, and nothing else, on stdout.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -45,7 +46,7 @@ def report(
         typer.Option("--output", "-o", help="The page to write.", callback=output_file(".html")),
     ] = Path("report.html"),
     cases: Annotated[int, typer.Option(help="How many cases to show at most.", min=1)] = 60,
-    method: MethodOption = Method.timesliver,
+    method: MethodOption = Method.additive,
     open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
     split: SplitOption = Split.test,
     label: Label = "auto",
@@ -85,42 +86,21 @@ def write_page(
     predicted: NDArray[Any],
     title: str,
     n_most: int,
-    method: str = "timesliver",
+    method: str = "additive",
 ) -> IntArray:
     """Write the page, with every class explained; return which cases it shows."""
     from timesliver import report as pages
     from timesliver.cli.models import settings
 
-    chosen = choose(y, predicted, n_most)
+    mistaken = np.zeros(len(predicted), bool) if y is None else predicted != y
+    chosen = pages.choose_cases(predicted, mistaken, n_most)
+    why = classifier.explain(X[chosen], "all", method)
     pages.write(
         path,
-        classifier.explain(X[chosen], "all", method),
+        [replace(part, case=chosen.astype(np.int64)) for part in why.by_class()],
         y=None if y is None else y[chosen],
         title=title,
         settings=settings(classifier),
         overall=None if y is None else (y, predicted),
-        numbers=chosen.tolist(),
     )
     return chosen
-
-
-def choose(y: NDArray[Any] | None, predicted: NDArray[Any], n_most: int) -> IntArray:
-    """Choose cases to show: up to half of them mistakes, the others from all classes in turn.
-
-    Examples
-    --------
-    >>> predicted = np.array(["a"] * 8 + ["b"] * 2)
-    >>> choose(None, predicted, 4)
-    array([0, 1, 8, 9])
-    """
-    n_cases = len(predicted)
-    if n_cases <= n_most:
-        return np.arange(n_cases)
-    mistakes = np.flatnonzero(predicted != y) if y is not None else np.arange(0)
-    first = mistakes[: n_most // 2]
-    rank = np.zeros(n_cases, dtype=np.int64)  # how many cases of its class come before a case
-    for label in np.unique(predicted):
-        mine = np.flatnonzero(predicted == label)
-        rank[mine] = np.arange(len(mine))
-    rank[first] = -1
-    return np.sort(np.argsort(rank, kind="stable")[:n_most])

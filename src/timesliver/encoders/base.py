@@ -23,6 +23,8 @@ from timesliver.typing import FloatArray, IntArray
 
 __all__ = ["Encoder", "FixedEncoder", "Shape"]
 
+_N_BINS = 5  # symbols of a symbolizer that is given by its name
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -49,7 +51,8 @@ class Encoder(BaseEstimator, ABC):
     Parameters
     ----------
     symbols : str, Symbolizer or list of them
-        What meets the rows of the encoder; each of a list brings a term of its own.
+        What meets the rows of the encoder; each of a list brings a term of its own. A name
+        stands for about five symbols.
     """
 
     name: ClassVar[str]
@@ -95,7 +98,8 @@ class Encoder(BaseEstimator, ABC):
     def symbolizers(self) -> list[Symbolizer]:
         """Return what turns series into the symbols of this encoder."""
         several = isinstance(self.symbols, list | tuple)
-        chosen = [create(one) for one in (self.symbols if several else [self.symbols])]
+        named = self.symbols if several else [self.symbols]
+        chosen = [create(one, _N_BINS if isinstance(one, str) else None) for one in named]
         if not chosen:
             raise InvalidParameterError("symbols must name at least one symbolizer, got none")
         return chosen

@@ -13,12 +13,11 @@ from torch import nn
 
 from timesliver.encoders.base import Encoder, Shape
 from timesliver.encoders.presets import PRESETS
-from timesliver.errors import InvalidParameterError, check_choice, check_count, check_number
+from timesliver.errors import InvalidParameterError, check_choice, check_count
 from timesliver.network import Part, TimeSliverNetwork
 from timesliver.network.segments import InputProjection, SegmentEncoder
 from timesliver.network.weights import Weights
 from timesliver.series import PaddedSeries
-from timesliver.symbols import SAX
 from timesliver.training import Descent
 from timesliver.typing import FloatArray, IntArray
 
@@ -28,7 +27,6 @@ _PROJECTION_DIM = 16  # width of the learnt input projection under a positional 
 _DEEPEST = 10  # each convolution is twice as wide as the last, so more is a mistake
 _MOST_SIZES = 32
 _LONG = 256  # points of a series above which step="auto" takes means
-_FIVE = SAX(5)
 
 
 class Segments(Encoder):
@@ -41,8 +39,8 @@ class Segments(Encoder):
     latent_dim : int
         Length of the vector that describes a segment.
     symbols : str, Symbolizer or list of them
-        What the segments meet: "sax", "sfa", "abba", "clock", "one" or instances. Each of a list
-        brings a term of its own.
+        What the segments meet: "sax", "sfa", "abba", "clock", "one", with about five symbols
+        each, or instances such as ``SAX(20)``. Each of a list brings a term of its own.
     channels : {"mixed", "separate", "shared"}
         One encoder that sees all channels, as in the paper; one that sees each channel by itself,
         so that the split of the evidence by channel is exact; the same with the same weights for
@@ -94,7 +92,7 @@ class Segments(Encoder):
         self,
         sizes: Sequence[float] = (4, 16),
         latent_dim: int = 36,
-        symbols: Any = _FIVE,
+        symbols: Any = "sax",
         channels: str = "mixed",
         positional_encoding: bool | str = "auto",
         depth: int = 3,
@@ -167,12 +165,11 @@ class Segments(Encoder):
                 f"{self.sizes!r}"
             )
         for m in self.sizes:
-            check_number("each of sizes", m, above=0)
-            if m >= 1:
-                check_count("each of sizes from 1 on", m, 1)
+            if not isinstance(m, float) or not 0 < m < 1:
+                check_count("each of sizes that is no share of the length (0 to 1)", m, 1)
         if len(set(self.sizes)) < len(self.sizes):
             raise InvalidParameterError(f"sizes={tuple(self.sizes)} repeats a size")
-        if len(self.pooling) != 2:
+        if not isinstance(self.pooling, list | tuple) or len(self.pooling) != 2:
             raise InvalidParameterError(
                 f"pooling must be a pair (symbols, latent columns), got {self.pooling}"
             )

@@ -177,7 +177,8 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def logits(self, X: Any) -> FloatArray:
         """Return the logit of every class: (n_cases, n_classes)."""
-        parts = self._by_chunks(X, self._infer)
+        self._check_fitted()
+        parts = self._by_chunks(self._read(X), self._infer)
         logits: FloatArray = np.concatenate(parts)
         return logits
 
@@ -208,14 +209,12 @@ class SeriesClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _by_chunks(
         self,
-        X: Any,
+        series: PaddedSeries,
         compute: Callable[[PaddedSeries, slice], T],
         description: str = "Predicting",
         numbers_per_case: int = 0,
     ) -> list[T]:
         """Apply a function to a bounded number of cases, and where they stand, at a time."""
-        self._check_fitted()
-        series = self._read(X)
         numbers = max(numbers_per_case, series.n_channels * series.n_timepoints)
         chunks = equal_slices(len(series), numbers, _CHUNK)
         with thread_limit(self.n_jobs):

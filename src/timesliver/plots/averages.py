@@ -19,8 +19,8 @@ from timesliver.plots.panel import (
     as_labels,
     as_text,
     draw_panel,
+    most_telling,
     span_of,
-    strongest,
 )
 from timesliver.typing import FloatArray
 
@@ -45,7 +45,7 @@ def draw_class_averages(
     if in_table:  # a row per class, a column per channel
         chosen = as_channels(channels, weights.shape[1])
         if channels is None:
-            chosen = strongest(weights.sum(axis=0), _MOST_COLUMNS)
+            chosen = most_telling(weights.sum(axis=0), _MOST_COLUMNS)
         n_rows, n_columns = len(averages), len(chosen)
         shown = [(average, int(channel)) for average in averages for channel in chosen]
     else:  # a panel per class, with the channel that says most about it

@@ -21,11 +21,11 @@ from timesliver.plots.panel import (
     as_channels,
     as_labels,
     as_text,
-    bin_starts,
+    column_starts,
     draw_panel,
-    strongest,
-    thin,
+    most_telling,
 )
+from timesliver.thinning import strongest
 from timesliver.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def draw_case(
     scale = Scale.of(positive, negative)
     with_map = len(chosen) > _MOST_PANELS
     weights = np.abs(positive - negative).sum(axis=1)
-    rows = strongest(weights, _ABOVE_MAP if with_map else len(chosen))
+    rows = most_telling(weights, _ABOVE_MAP if with_map else len(chosen))
     heights = [1.3 if len(rows) > 1 else 2.2] * len(rows)
     if with_map:
         heights.append(min(6.0, max(2.5, 0.12 * len(chosen))))
@@ -71,7 +71,8 @@ def draw_case(
     for ax in axes[:-1]:
         ax.tick_params(labelbottom=False)
     axes[-1].set_xlabel("time point")
-    title = f"case {range(n_cases)[case]}, class explained: {as_text(one.classes[one.target[0]])}"
+    assert one.case is not None
+    title = f"case {one.case[0]}, class explained: {as_text(one.classes[one.target[0]])}"
     if one.probabilities is not None:
         probabilities, needed = one.probabilities[0], 0.3 * min(len(one.classes), _MOST_BARS)
         ax = figure.add_subplot(grid[: math.ceil(needed / heights[0]), 1])
@@ -91,7 +92,7 @@ def _map(ax: Axes, net: FloatArray, channels: IntArray) -> None:
     colours = LinearSegmentedColormap.from_list("evidence", [AGAINST, "white", FOR])
     largest = float(np.abs(net).max()) or 1.0
     image = ax.imshow(
-        thin(net, bin_starts(n)),
+        strongest(net, column_starts(n)),
         extent=(-0.5, n - 0.5, n_channels - 0.5, -0.5),
         aspect="auto",
         interpolation="nearest",

@@ -16,6 +16,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
 from timesliver.errors import InvalidInputError
+from timesliver.thinning import extremes, strongest
 from timesliver.typing import FloatArray, IntArray
 
 __all__ = [
@@ -26,15 +27,14 @@ __all__ = [
     "as_channels",
     "as_labels",
     "as_text",
-    "bin_starts",
+    "column_starts",
     "draw_panel",
+    "most_telling",
     "span_of",
-    "strongest",
-    "thin",
 ]
 
 FOR, AGAINST = "#0072B2", "#D55E00"  # blue and vermillion: safe for colour-blind eyes
-_MOST_BINS = 1500  # time points drawn; more are thinned
+_MOST_COLUMNS = 1500  # time points drawn; more are thinned
 _STRIP = 0.3  # the part of a panel's height that shows the evidence
 
 
@@ -66,14 +66,14 @@ def draw_panel(
 ) -> None:
     """Draw evidence above and below a line, and over it the series on the tint of the net."""
     n = len(positive)
-    starts = bin_starts(n)
+    starts = column_starts(n)
     edges = np.append(starts, n) - 0.5
     bottom, top = (0.03, _STRIP - 0.02) if values is not None else (0.04, 0.96)
     unit = (top - bottom) / (scale.positive + scale.negative)
     line = bottom + unit * scale.negative
     for scores, colour, sign in ((positive, FOR, 1), (negative, AGAINST, -1)):
         ax.stairs(
-            line + sign * unit * thin(scores, starts),
+            line + sign * unit * strongest(scores, starts),
             edges,
             baseline=line,
             fill=True,
@@ -88,20 +88,19 @@ def draw_panel(
     low, high = span_of(values) if span is None else span
     floor = low - (high - low) * (_STRIP + 0.04) / (1 - _STRIP - 0.08)
     ceiling = high + (high - low) * 0.04 / (1 - _STRIP - 0.08)
-    net = thin(positive - negative, starts) / scale.net
+    net = strongest(positive - negative, starts) / scale.net
     tint = np.empty((1, len(starts), 4))
     tint[0, :, :3] = np.where(net[:, None] > 0, to_rgb(FOR), to_rgb(AGAINST))
     tint[0, :, 3] = 0.5 * np.abs(net)
     extent = (-0.5, edges[-1], floor + _STRIP * (ceiling - floor), ceiling)
     ax.imshow(tint, extent=extent, aspect="auto", interpolation="nearest")
     if band:
-        lower, upper = np.fmin.reduceat(band[0], starts), np.fmax.reduceat(band[1], starts)
+        lower, upper = extremes(band[0], starts)[0], extremes(band[1], starts)[1]
         ax.fill_between(starts, lower, upper, color="0.5", alpha=0.3, linewidth=0)
     time = np.arange(n)
-    if len(starts) < n:  # the lowest and the highest of each bin
+    if len(starts) < n:  # the lowest and the highest of each column
         time = np.repeat(starts, 2)
-        extremes = np.fmin.reduceat(values, starts), np.fmax.reduceat(values, starts)
-        values = np.stack(extremes, axis=1).ravel()
+        values = np.stack(extremes(values, starts), axis=1).ravel()
     ax.plot(time, values, color="0.1", linewidth=0.9)
     gap = np.isnan(np.concatenate([[np.nan], values, [np.nan]]))
     alone = ~gap[1:-1] & gap[:-2] & gap[2:]  # a line would not show these
@@ -122,16 +121,9 @@ def add_legend(figure: Figure, spread: bool = False) -> None:
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
 
 
-def bin_starts(n: int) -> IntArray:
-    """Return where the bins begin that n time points are thinned to."""
-    return np.arange(0, n, math.ceil(n / _MOST_BINS))
-
-
-def thin(scores: FloatArray, starts: IntArray) -> FloatArray:
-    """Keep the largest score of each bin along the last axis, be it above or below zero."""
-    high = np.maximum.reduceat(scores, starts, axis=-1)
-    low = np.minimum.reduceat(scores, starts, axis=-1)
-    return np.where(high >= -low, high, low)
+def column_starts(n: int) -> IntArray:
+    """Return where the columns begin that n time points are thinned to."""
+    return np.arange(0, n, math.ceil(n / _MOST_COLUMNS))
 
 
 def span_of(*values: FloatArray) -> tuple[float, float]:
@@ -145,7 +137,7 @@ def span_of(*values: FloatArray) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def strongest(weights: FloatArray, k: int) -> IntArray:
+def most_telling(weights: FloatArray, k: int) -> IntArray:
     """Return the k channels of largest weight, in their own order."""
     return np.sort(np.argsort(-weights, kind="stable")[:k])
 

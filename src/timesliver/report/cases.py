@@ -18,7 +18,15 @@ if TYPE_CHECKING:
 __all__ = ["Cases", "Labels", "read_cases"]
 
 _LONGEST_LABEL = 120
-_NEEDED = ("positive_by_channel", "negative_by_channel", "logit", "bias", "target", "classes")
+_NEEDED = (
+    "classes",
+    "case",
+    "positive_by_channel",
+    "negative_by_channel",
+    "logit",
+    "base",
+    "target",
+)
 
 
 class Labels:
@@ -155,6 +163,11 @@ def read_cases(explanations: Sequence[Attribution], y: Any = None) -> Cases:
                 f"explanation {i} has scores of shape {explanation.positive_by_channel.shape} and "
                 f"{len(explanation.classes)} classes, explanation 0 has {shape} and "
                 f"{len(first.classes)}; all must explain the same cases and classes"
+            )
+        if not np.array_equal(explanation.case, first.case):  # type: ignore[arg-type]
+            raise InvalidInputError(
+                f"explanation {i} and explanation 0 number their cases differently; all must "
+                f"explain the same cases in the same order"
             )
     targets = np.stack([explanation.target for explanation in explanations])
     ordered = np.sort(targets, axis=0)

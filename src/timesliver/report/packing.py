@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 from timesliver.errors import InvalidInputError
 from timesliver.report.cases import Cases
+from timesliver.report.sums import sum_as_text
+from timesliver.thinning import extremes, strongest
 from timesliver.typing import FloatArray, IntArray, JSONDict
 
-__all__ = ["BUDGET", "MOST_CHANNELS", "Detail", "choose_cases", "choose_detail", "pack_case"]
+__all__ = ["BUDGET", "MOST_CHANNELS", "Detail", "choose_detail", "pack_case"]
 
 #: Characters that all packed cases together may take.
 BUDGET = 7_500_000
@@ -85,27 +87,12 @@ def choose_detail(shape: tuple[int, ...], n_explained: int, budget: int) -> tupl
     return detail, max(1, min(n_cases, budget // detail.size(shape, n_explained)))
 
 
-def choose_cases(cases: Cases, n_kept: int) -> IntArray:
-    """Choose cases: up to half are mistakes, and both halves are spread evenly over the classes."""
-    if n_kept >= len(cases):
-        return np.arange(len(cases))
-    order = np.argsort(cases.predicted, kind="stable")
-    mistaken = cases.mistaken[order]
-    wrong, right = order[mistaken], order[~mistaken]
-    n_wrong = min(len(wrong), max((n_kept + 1) // 2, n_kept - len(right)))
-    kept = [
-        group[np.linspace(0, len(group) - 1, n).round().astype(np.int64)]
-        for group, n in ((wrong, n_wrong), (right, n_kept - n_wrong))
-        if n
-    ]
-    return np.sort(np.concatenate(kept))
-
-
 def pack_case(cases: Cases, case: int, detail: Detail) -> JSONDict:
     """Return one case, thinned and quantised, ready for JSON.
 
     Arrays are little-endian base64. ``scores`` (for/against, channel, column) are fractions of
-    ``scale``, ``total`` (for/against, column) of ``total_scale``. A thinned case also has
+    ``scale``, ``total`` (for/against, column) of ``total_scale``. ``sum`` is base, evidence and
+    logit as text where these add up. A thinned case also has
     ``net`` and ``total_net``, because the strongest evidence for and against need not lie at the
     same time. ``values`` (channel, lowest/highest, column) lie between the two ``ranges`` of
     their channel.
@@ -131,10 +118,11 @@ def pack_case(cases: Cases, case: int, detail: Detail) -> JSONDict:
             f"evidence for and against must both be numbers that are 0 or more"
         )
     sums = scores.sum(axis=3, dtype=np.float64)  # (classes, for/against, channels)
+    totals = sums.sum(axis=2)  # (classes, for/against)
     channels = np.argsort(-sums.sum(axis=(0, 1)), kind="stable")[:MOST_CHANNELS]
     channels.sort()
     total, scores = scores.sum(axis=2, dtype=np.float64), scores[:, :, channels]
-    total_net, net = (_strongest(part[:, 0] - part[:, 1], starts) for part in (total, scores))
+    total_net, net = (strongest(part[:, 0] - part[:, 1], starts) for part in (total, scores))
     total, scores = (np.maximum.reduceat(part, starts, axis=-1) for part in (total, scores))
     scale, total_scale = float(scores.max()), float(total.max())
     packed: JSONDict = {
@@ -149,7 +137,9 @@ def pack_case(cases: Cases, case: int, detail: Detail) -> JSONDict:
             {
                 "class": int(e.target[case]),
                 "logit": _number(e.logit[case]),
-                "bias": _number(e.bias[case]),
+                "sum": sum_as_text(
+                    float(e.base[case]), totals[k, 0] - totals[k, 1], float(e.logit[case])
+                ),
                 "sums": _base64(sums[k][:, channels], "f4"),
                 "scores": _quantised(scores[k], scale, detail.dtype),
                 "total": _quantised(total[k], total_scale, "u2"),
@@ -184,7 +174,7 @@ def _packed_values(series: FloatArray, starts: IntArray, case: int) -> JSONDict:
             f"the series of case {case} has an infinite value; replace it by a number, "
             f"or by NaN if it is missing"
         )
-    columns = np.stack([np.fmin.reduceat(series, starts, -1), np.fmax.reduceat(series, starts, -1)])
+    columns = np.stack(extremes(series, starts))
     columns = columns.swapaxes(0, 1).astype(np.float64)  # (channels, lowest/highest, columns)
     if len(starts) == series.shape[1]:
         columns = columns[:, :1]
@@ -198,14 +188,6 @@ def _packed_values(series: FloatArray, starts: IntArray, case: int) -> JSONDict:
         "ranges": _base64(np.concatenate([low, high], axis=1), "f8"),
         "values": _base64(np.where(missing, _MISSING, codes), "i2"),
     }
-
-
-def _strongest(net: FloatArray, starts: IntArray) -> FloatArray:
-    """Return the value farthest from 0 in each column."""
-    high = np.maximum.reduceat(net, starts, axis=-1)
-    low = np.minimum.reduceat(net, starts, axis=-1)
-    strongest: FloatArray = np.where(high >= -low, high, low)
-    return strongest
 
 
 def _quantised(scores: FloatArray, scale: float, dtype: str) -> str:

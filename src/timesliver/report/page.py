@@ -16,6 +16,7 @@ from timesliver.errors import InvalidInputError
 from timesliver.io import replacing
 from timesliver.report import packing
 from timesliver.report.cases import Cases, Labels, read_cases
+from timesliver.report.choosing import choose_cases
 from timesliver.typing import IntArray, JSONDict
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ def write(
     title: str | None = None,
     settings: Mapping[str, Any] | None = None,
     overall: tuple[Any, Any] | None = None,
-    numbers: Sequence[int] | None = None,
 ) -> Path:
     """Write one self-contained page to look at cases and their explanations.
 
@@ -48,7 +48,8 @@ def write(
     path : str or path
         The file to write. An older one is replaced, all at once.
     explanations : sequence of Attribution
-        One, or one for each class over the same cases; then the page can change the class.
+        One, or one for each class over the same cases; then the page can change the class. The
+        page numbers the cases as the first one does.
     y : array of shape (n_cases,), optional
         True labels of these cases; None or NaN where one is not known.
     title : str, optional
@@ -58,8 +59,6 @@ def write(
     overall : pair of label arrays, optional
         True and predicted labels of a whole test set for the confusion matrix. By default it is
         made of these cases.
-    numbers : sequence of int, optional
-        Numbers of the cases, where they were taken from a larger set; by default 0, 1, ...
 
     Returns
     -------
@@ -78,7 +77,7 @@ def write(
     ...     evidence,
     ...     0 * evidence,
     ...     logit=np.ones(2),
-    ...     bias=np.zeros(2),
+    ...     base=np.zeros(2),
     ...     target=np.array([0, 1]),
     ...     classes=np.array(["walk", "run"]),
     ...     method="additive",
@@ -94,12 +93,10 @@ def write(
     else:
         true, predicted = _overall(overall, cases.labels)
     shape = cases.first.positive_by_channel.shape
-    if numbers is None:
-        numbers = range(len(cases))
-    elif len(numbers) != len(cases):
-        raise InvalidInputError(f"there are {len(cases)} cases, but {len(numbers)} numbers of them")
+    numbers = cases.first.case
+    assert numbers is not None
     detail, n_kept = packing.choose_detail(shape, len(explanations), packing.BUDGET)
-    kept = packing.choose_cases(cases, n_kept)
+    kept = choose_cases(cases.predicted, cases.mistaken, n_kept)
     title = " ".join(title.split())[:200] if title else "What the model saw"
     data: JSONDict = {
         "labels": cases.labels.texts,
@@ -109,10 +106,12 @@ def write(
             for case in kept
         ],
     }
+    explained = [entry for case in data["cases"] for entry in case["explained"]]
     page = _render(
         title=title,
         data=data,
         method=cases.first.method,
+        adds_up=all(entry["sum"] is not None for entry in explained),
         shown=_shown(cases, kept, detail),
         confusion=_confusion(true, predicted, cases.labels),
         of_these_cases=overall is None,

@@ -72,17 +72,17 @@ function strongest(view, row, a, b) {
   const { codes, net, top, netTop, rows } = evidenceOf(view, row);
   const first = Math.max(0, row) * view.shown.columns;
   const second = first + rows * view.shown.columns;
-  const found = { up: 0, down: 0, net: 0, most: 0, least: 0 };
+  const peaks = { up: 0, down: 0, net: 0, most: 0, least: 0 };
   for (let column = a; column < b; column++) {
     const [up, down] = [codes[first + column] / top, codes[second + column] / top];
     const difference = net ? net[first + column] / netTop : up - down;
-    found.up = Math.max(found.up, up);
-    found.down = Math.max(found.down, down);
-    found.most = Math.max(found.most, difference);
-    found.least = Math.min(found.least, difference);
-    if (Math.abs(difference) > Math.abs(found.net)) found.net = difference;
+    peaks.up = Math.max(peaks.up, up);
+    peaks.down = Math.max(peaks.down, down);
+    peaks.most = Math.max(peaks.most, difference);
+    peaks.least = Math.min(peaks.least, difference);
+    if (Math.abs(difference) > Math.abs(peaks.net)) peaks.net = difference;
   }
-  return found;
+  return peaks;
 }
 
 /** The same as the mode shows it: lengths of the bars up and down, and the tint, which has a sign. */

@@ -155,10 +155,10 @@ function chooseClass(target) {
   state.target = target;
   $("target").value = target;
   $("case").dataset.target = target;
-  const { logit, bias } = state.shown.classes.get(target);
-  $("logit").textContent =
-    (logit === null ? "" : `Logit of ${label(target)}: ${format(logit)}`) +
-    (logit && bias ? `, of which ${format(bias)} belongs to no moment` : "");
+  const { logit, sum } = state.shown.classes.get(target);
+  $("logit").textContent = sum
+    ? `Base ${sum[0]} + evidence ${sum[1]} = logit ${sum[2]} of ${label(target)}`
+    : logit === null ? "" : `Logit of ${label(target)}: ${format(logit)}`;
   showProbabilities();
   showPlots();
 }

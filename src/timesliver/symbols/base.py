@@ -60,8 +60,8 @@ class Symbolizer(BaseEstimator, ABC):
 
     @classmethod
     def with_bins(cls, n_bins: int) -> Self:
-        """Make a symbolizer with about ``n_bins`` symbols and defaults for the rest."""
-        return cls(n_bins=n_bins)
+        """Make a symbolizer with about ``n_bins`` symbols, if it lets one choose."""
+        return cls(n_bins=n_bins) if "n_bins" in cls._get_param_names() else cls()
 
     def fit(self, X: Any) -> Self:
         """Learn what the symbols depend on from training series."""

@@ -63,10 +63,5 @@ class One(Symbolizer):
     shared = True
     n_symbols = 1
 
-    @classmethod
-    def with_bins(cls, n_bins: int) -> One:  # noqa: ARG003
-        """Return the symbolizer; there is only one symbol, whatever is asked for."""
-        return cls()
-
     def _transform(self, series: PaddedSeries) -> CodeArray:
         return np.ones((len(series), 1, series.n_timepoints), np.uint8)
