@@ -74,6 +74,14 @@ def peak_megabytes(function: Callable[[], object]) -> float:
     return (_status("VmHWM") - before) / 1024
 
 
+def peak_of_process() -> float:
+    """Peak resident memory of this process, in megabytes (Linux).
+
+    What `resource` says would include the process that started this one.
+    """
+    return _status("VmHWM") / 1024
+
+
 def _status(key: str) -> int:
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(key + ":"):

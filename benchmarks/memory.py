@@ -5,7 +5,6 @@ cases as it can take here; "explain" explains 10,000 cases with a fitted classif
 prints the peak of the whole process, its data included.
 """
 
-import resource
 import sys
 
 import numpy as np
@@ -23,7 +22,7 @@ def explain_many() -> float:
     encoder = Segments(max_epochs=1, positional_encoding=False)
     model = TimeSliverClassifier(encoder, random_state=0)
     model.fit(X[:200], np.arange(200) % 2).explain(X, method="timesliver")
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return measure.peak_of_process()
 
 
 def main() -> None:
