@@ -1,1 +1,1 @@
-"""Speed and memory of the package against the textbook formulation of the same network."""
+"""Speed and memory of the package against the textbook, the same network in dense tensors."""

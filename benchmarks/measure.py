@@ -8,7 +8,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from timesliver import Batch
+from timesliver import Segments
+from timesliver.encoders import Shape
+from timesliver.network import Batch, TimeSliverNetwork
+from timesliver.series import as_series
 from timesliver.symbols import SAX
 
 K = TypeVar("K")
@@ -30,8 +33,15 @@ def noise(n_cases: int, n_channels: int, n_timepoints: int, seed: int = 0) -> np
     return rng.normal(size=(n_cases, n_channels, n_timepoints)).astype(np.float32)
 
 
-def batch(X: np.ndarray, n_bins: int) -> Batch:
-    return Batch.prepare(X, SAX(n_bins).fit_transform(X), n_bins)
+def problem(X: np.ndarray, n_bins: int) -> tuple[TimeSliverNetwork, Batch]:
+    """An untrained network of one segment size, 7, with 36 latent columns, and its input."""
+    series, symbolizer = as_series(X), SAX(n_bins).fit(X)
+    encoder = Segments(sizes=(7,), symbols=symbolizer, positional_encoding=False)
+    shape = Shape(series.n_channels, 2, ((series.n_channels, n_bins),))
+    [(_, network)] = encoder.networks(shape, seed=0, can_choose=False)
+    mean, scale = series.moments()
+    view = encoder.view(series, [symbolizer], mean, scale)
+    return network.eval(), Batch.of(view.values.numpy(), series, views=(view,))
 
 
 def in_turns(functions: dict[K, Callable[[], object]], repeats: int) -> dict[K, list[float]]:
@@ -62,6 +72,14 @@ def peak_megabytes(function: Callable[[], object]) -> float:
     before = _status("VmRSS")
     function()
     return (_status("VmHWM") - before) / 1024
+
+
+def peak_of_process() -> float:
+    """Peak resident memory of this process, in megabytes (Linux).
+
+    What `resource` says would include the process that started this one.
+    """
+    return _status("VmHWM") / 1024
 
 
 def _status(key: str) -> int:

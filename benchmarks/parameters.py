@@ -5,7 +5,10 @@ python -m benchmarks.parameters
 
 from dataclasses import dataclass
 
-from timesliver import NetworkConfig, TimeSliverNetwork
+from timesliver import Segments
+from timesliver.encoders import Shape
+from timesliver.network import Part, TimeSliverNetwork
+from timesliver.network.segments import InputProjection, SegmentEncoder
 
 
 @dataclass(frozen=True)
@@ -14,6 +17,7 @@ class Row:
 
     `pooling` is the average pooling that reproduces the printed count. `differences` adds up to
     the printed count minus ours; it was found from the published code and by arithmetic.
+    `projection_dim` is the width of their input projection under a positional encoding.
     """
 
     name: str
@@ -25,22 +29,15 @@ class Row:
     printed: int
     pooling: tuple[int, int]
     differences: tuple[tuple[str, int], ...]
-    positional_encoding: bool = False
     projection_dim: int | None = None
 
     def network(self) -> TimeSliverNetwork:
-        return TimeSliverNetwork(
-            NetworkConfig(
-                n_channels=self.n_channels,
-                n_symbols=self.n_bins,
-                n_classes=self.n_classes,
-                latent_dim=self.latent_dim,
-                segment_sizes=self.segment_sizes,
-                pooling=self.pooling,
-                positional_encoding=self.positional_encoding,
-                projection_dim=self.projection_dim,
-            )
-        )
+        n_inputs = self.projection_dim or self.n_channels
+        stem = InputProjection(self.n_channels, n_inputs, True) if self.projection_dim else None
+        shape = Shape(self.n_channels, self.n_classes, ((self.n_channels, self.n_bins),))
+        encoders = [SegmentEncoder(n_inputs, self.latent_dim, m) for m in self.segment_sizes]
+        terms = [Segments.terms(shape, self.latent_dim, pooling=self.pooling) for _ in encoders]
+        return TimeSliverNetwork([Part(encoders, terms, stem)], self.n_classes)
 
     def ours(self) -> int:
         return sum(p.numel() for p in self.network().parameters())
@@ -51,8 +48,15 @@ PROJECTION = "an input projection; ours has one only under a positional encoding
 
 ROWS = (
     Row(
-        "FreqSum", 6, 15, 36, (7,), 2, 5_858, (8, 4),
-        (
+        name="FreqSum",
+        n_channels=6,
+        n_bins=15,
+        latent_dim=36,
+        segment_sizes=(7,),
+        n_classes=2,
+        printed=5_858,
+        pooling=(8, 4),
+        differences=(
             (PROJECTION + "; forward never uses theirs", 6 * 6 + 6),
             (ROW_NORM + "; forward never uses theirs", 2 * 90),
             ("their LayerNorm over q is counted but never used; ours is used", 0),
@@ -60,44 +64,90 @@ ROWS = (
         ),
     ),
     Row(
-        "SeqComb-UV", 1, 20, 36, (4, 7), 4, 14_518, (1, 1),
-        ((ROW_NORM, 2 * 20),),
-        positional_encoding=True, projection_dim=1,
+        name="SeqComb-UV",
+        n_channels=1,
+        n_bins=20,
+        latent_dim=36,
+        segment_sizes=(4, 7),
+        n_classes=4,
+        printed=14_518,
+        pooling=(1, 1),
+        differences=((ROW_NORM, 2 * 20),),
+        projection_dim=1,
     ),
     Row(
-        "SeqComb-MV", 4, 10, 36, (4, 7), 4, 20_576, (1, 1),
-        ((ROW_NORM, 2 * 40),),
-        positional_encoding=True, projection_dim=4,
+        name="SeqComb-MV",
+        n_channels=4,
+        n_bins=10,
+        latent_dim=36,
+        segment_sizes=(4, 7),
+        n_classes=4,
+        printed=20_576,
+        pooling=(1, 1),
+        differences=((ROW_NORM, 2 * 40),),
+        projection_dim=4,
     ),
     Row(
-        "LowVar", 2, 20, 36, (4,), 4, 5_078, (2, 2),
-        ((PROJECTION, 2 * 2 + 2), (ROW_NORM, 2 * 40)),
+        name="LowVar",
+        n_channels=2,
+        n_bins=20,
+        latent_dim=36,
+        segment_sizes=(4,),
+        n_classes=4,
+        printed=5_078,
+        pooling=(2, 2),
+        differences=((PROJECTION, 2 * 2 + 2), (ROW_NORM, 2 * 40)),
     ),
     Row(
-        "Audio", 40, 10, 12, (1,), 10, 20_110, (3, 1),
-        (
+        name="Audio",
+        n_channels=40,
+        n_bins=10,
+        latent_dim=12,
+        segment_sizes=(1,),
+        n_classes=10,
+        printed=20_110,
+        pooling=(3, 1),
+        differences=(
             (PROJECTION, 40 * 40 + 40),
             ("LayerNorm over the projected input", 2 * 40),
             ("LayerNorm over the rows of P, which makes the head non-linear in P", 2 * 400),
-            ("we pool within channels: 40 x ceil(10 / 3) = 160 rows, theirs 400 // 3 = 133",
-             -27 * 12 * 10),
+            (
+                "we pool within channels: 40 x ceil(10 / 3) = 160 rows, theirs 400 // 3 = 133",
+                -27 * 12 * 10,
+            ),
         ),
     ),
     Row(
-        "EEG", 1, 25, 12, (10,), 5, 6_441, (2, 1),
-        (
+        name="EEG",
+        n_channels=1,
+        n_bins=25,
+        latent_dim=12,
+        segment_sizes=(10,),
+        n_classes=5,
+        printed=6_441,
+        pooling=(2, 1),
+        differences=(
             ("a further 64, as a LayerNorm over the 32 projected inputs has", 2 * 32),
-            ("kernels 2, 5, 5 there; 4, 4, 4 here",
-             (32 * 16 * 2 + 16 * 32 * 5 + 32 * 12 * 5) - (32 * 16 + 16 * 32 + 32 * 12) * 4),
+            (
+                "kernels 2, 5, 5 there; 4, 4, 4 here",
+                (32 * 16 * 2 + 16 * 32 * 5 + 32 * 12 * 5) - (32 * 16 + 16 * 32 + 32 * 12) * 4,
+            ),
             ("we pool ceil(25 / 2) = 13 rows, theirs drops the last symbol: 12", -12 * 5),
         ),
-        positional_encoding=True, projection_dim=32,
+        projection_dim=32,
     ),
     Row(
-        "FordA", 1, 70, 36, (10,), 2, 8_280, (2, 2),
-        ((PROJECTION, 1 + 1), (ROW_NORM, 2 * 70)),
+        name="FordA",
+        n_channels=1,
+        n_bins=70,
+        latent_dim=36,
+        segment_sizes=(10,),
+        n_classes=2,
+        printed=8_280,
+        pooling=(2, 2),
+        differences=((PROJECTION, 1 + 1), (ROW_NORM, 2 * 70)),
     ),
-)  # fmt: skip
+)
 
 
 def table() -> str:

@@ -32,10 +32,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--page", type=Path, metavar="FILE", help="write one HTML page as well")
     arguments = parser.parse_args()
-    found = outcomes()
-    print(write_report(found, HERE / "REPORT.md", HERE / "findings.md", formats=("png",)))
+    recorded = outcomes()
+    print(write_report(recorded, HERE / "REPORT.md", HERE / "findings.md", formats=("png",)))
     if arguments.page:
-        print(write_page(found, arguments.page))
+        print(write_page(recorded, arguments.page))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from timesliver.errors import InvalidInputError, TimeSliverError
-from timesliver.series import PaddedSeries, as_series
+from timesliver.series import PaddedSeries, as_series, equal_slices, observed_lengths
 
 nan = np.nan
 
@@ -205,3 +205,79 @@ def test_what_cannot_be_read_is_refused_with_the_reason(X, message):
 def test_the_error_is_one_of_the_package_and_a_value_error():
     assert issubclass(InvalidInputError, TimeSliverError)
     assert issubclass(InvalidInputError, ValueError)
+
+
+def test_values_with_gaps_read_as_they_were():
+    X = np.array([[[1.0, nan, 3.0], [nan, 2.0, nan]]], dtype=np.float32)
+    gaps = as_series(X).with_gaps
+    np.testing.assert_array_equal(gaps, X)
+    assert gaps.dtype == np.float32
+
+
+def test_padding_to_a_length():
+    series = as_series([[1.0, 2.0], [3.0]])
+    longer = series.padded_to(4)
+    assert longer.values.tolist() == [[[1, 2, 0, 0]], [[3, 0, 0, 0]]]
+    assert longer.observed.sum() == 3
+    assert longer.lengths.tolist() == [2, 1]
+    assert series.padded_to(2) is series
+    assert series.padded_to(1) is series
+
+
+@given(
+    X=array_shapes(min_dims=3, max_dims=3, max_side=7).flatmap(
+        lambda shape: arrays(np.float64, shape, elements=st.floats(-9, 9) | st.just(nan))
+    ),
+    step=st.integers(1, 9),
+)
+def test_means_of_successive_points(X, step):
+    series = as_series(X)
+    means = series.averaged(step)
+    n = -(-X.shape[2] // step)
+    assert means.values.shape == (*X.shape[:2], n)
+    assert means.lengths.tolist() == [-(-length // step) for length in series.lengths.tolist()]
+    for i in range(n):
+        block = X[:, :, i * step : (i + 1) * step]
+        count = (~np.isnan(block)).sum(2)
+        np.testing.assert_array_equal(means.observed[:, :, i], count > 0)
+        expected = np.nansum(block, 2) / np.maximum(count, 1)
+        np.testing.assert_allclose(means.values[:, :, i], expected, atol=1e-12)
+    if step == 1:
+        assert means is series
+
+
+def test_means_keep_the_type():
+    X = np.ones((1, 1, 4), dtype=np.float32)
+    assert as_series(X).averaged(2).values.dtype == np.float32
+
+
+def test_moments_and_standardised_values():
+    X = np.array([[[0.0, 4.0, nan], [5.0, 5.0, 5.0]], [[2.0, 2.0, 2.0], [5.0, 5.0, nan]]])
+    series = as_series(X)
+    mean, scale = series.moments()
+    assert mean.tolist() == [2, 5]
+    np.testing.assert_allclose(scale, [np.std([0, 4, 2, 2, 2]), 5])  # without spread: the size
+    z = series.standardized(mean, scale)
+    np.testing.assert_allclose(z[0, 0], [-2 / scale[0], 2 / scale[0], 0])
+    assert (z[:, 1] == 0).all()
+    assert (z[~series.observed] == 0).all()
+    assert np.abs(as_series(1e30 * X).standardized(mean, scale)).max() == 1e4
+
+
+@given(
+    arrays(bool, array_shapes(min_dims=3, max_dims=3, max_side=6)),
+)
+def test_the_length_is_that_up_to_the_last_observed_point(observed):
+    for case, length in zip(observed, observed_lengths(observed), strict=True):
+        seen = np.flatnonzero(case.any(axis=0))
+        assert length == (seen[-1] + 1 if len(seen) else 1)
+
+
+@given(st.integers(1, 200), st.integers(1, 100), st.integers(1, 1000))
+def test_slices_cover_all_cases_within_the_budget(n_cases, numbers, budget):
+    slices = equal_slices(n_cases, numbers, budget)
+    sizes = [len(range(n_cases)[part]) for part in slices]
+    assert sum(sizes) == n_cases
+    assert [i for part in slices for i in range(n_cases)[part]] == list(range(n_cases))
+    assert max(sizes) <= max(1, budget // numbers)
+    assert min(sizes) > 0

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import replace
+from functools import wraps
 from itertools import product
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 import torch
@@ -32,6 +33,23 @@ _MOVED = {name: f"{name}=..." for name in encoders.Segments().get_params(deep=Fa
     "symbolizer": "symbols=...",
     "segment_sizes": "sizes=...",
 }
+
+P = ParamSpec("P")
+
+
+def _naming_what_has_moved(init: Callable[P, None]) -> Callable[P, None]:
+    """Say where an old parameter is now; to scikit-learn the others are all there are."""
+
+    @wraps(init)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> None:
+        for name in _MOVED.keys() & kwargs:
+            raise InvalidParameterError(
+                f"{name!r} is a parameter of the encoder: write "
+                f"TimeSliverClassifier(Segments({_MOVED[name]}))"
+            )
+        init(*args, **kwargs)
+
+    return checked
 
 
 class TimeSliverClassifier(SeriesClassifier):
@@ -96,6 +114,7 @@ class TimeSliverClassifier(SeriesClassifier):
     True
     """
 
+    @_naming_what_has_moved
     def __init__(
         self,
         encoder: Any = "auto",
@@ -105,7 +124,6 @@ class TimeSliverClassifier(SeriesClassifier):
         n_jobs: int | None = None,
         device: str = "auto",
         verbose: int = 0,
-        **moved: Any,
     ) -> None:
         self.encoder = encoder
         self.class_weight = class_weight
@@ -114,13 +132,6 @@ class TimeSliverClassifier(SeriesClassifier):
         self.n_jobs = n_jobs
         self.device = device
         self.verbose = verbose
-        for name in moved:
-            if name not in _MOVED:
-                raise TypeError(f"TimeSliverClassifier() has no parameter {name!r}")
-            raise InvalidParameterError(
-                f"{name!r} is a parameter of the encoder: write "
-                f"TimeSliverClassifier(Segments({_MOVED[name]}))"
-            )
 
     # --- fit ----------------------------------------------------------------------------------
 
@@ -334,12 +345,15 @@ class TimeSliverClassifier(SeriesClassifier):
                 ]
             )
         known = [one.n_channels_ for of_view in self.symbolizers_ for one in of_view]
-        shapes = [self.mean_.shape, self.scale_.shape]
-        if {*known, *(shape[0] for shape in shapes if len(shape) == 1)} != {self.n_channels_}:
+        shapes = {self.mean_.shape, self.scale_.shape, *((count,) for count in known)}
+        if shapes != {(self.n_channels_,)}:
             raise ValueError(f"{self.n_channels_} channels, but symbols and scales of {shapes}")
         self._trained_encoders = [
             (part["view"], from_description(part["encoder"])) for part in description["parts"]
         ]
+        for view, encoder in self._trained_encoders:
+            check_count("view", view, 0, len(self.encoders_) - 1)
+            encoder.check()  # a file may ask for more layers than anyone can wait for
         return self._fresh_network(0)
 
 

@@ -96,7 +96,11 @@ def to_description(value: Any) -> Any:
                 "settings": {name: to_description(part) for name, part in settings.items()},
             }
     if isinstance(value, list | tuple | np.ndarray):
-        return [to_description(part) for part in value]
+        parts = [to_description(part) for part in value]
+        lost = any(
+            part is None and given is not None for part, given in zip(parts, value, strict=True)
+        )
+        return None if lost else parts  # callbacks, for one, belong to the moment
     if isinstance(value, np.generic):
         return value.item()
     return value if isinstance(value, str | int | float | bool | None) else None

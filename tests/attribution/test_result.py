@@ -81,6 +81,25 @@ def test_lengths_are_those_of_the_series():
     assert replace(attribution, series=None).lengths.tolist() == [5, 5, 5]
 
 
+def test_entries_know_their_case_and_come_apart_by_class():
+    alone = make(np.zeros((3, 1, 2)))
+    assert alone.case.tolist() == [0, 1, 2]
+    assert alone[[2, 0]].case.tolist() == [2, 0]
+    assert [len(one) for one in alone.by_class()] == [3]
+    positive = np.arange(12.0).reshape(6, 1, 2)
+    every = make(positive, target=[1, 1, 1, 0, 0, 0], case=np.array([4, 5, 6, 4, 5, 6]))
+    first, second = every.by_class()
+    assert first.target.tolist() == [0, 0, 0]
+    assert second.target.tolist() == [1, 1, 1]
+    assert first.case.tolist() == second.case.tolist() == [4, 5, 6]
+    np.testing.assert_array_equal(first.positive_by_channel, positive[3:])
+    with pytest.raises(InvalidInputError, match=r"case must have shape \(6,\)"):
+        make(positive, case=np.arange(5))
+    frame = every.to_frame()
+    assert frame["case"].tolist() == [case for case in [4, 5, 6] * 2 for _ in range(2)]
+    assert frame["class"].tolist() == ["b"] * 6 + ["a"] * 6
+
+
 # --- top ----------------------------------------------------------------------------------------
 
 
@@ -260,6 +279,11 @@ def test_html_is_written_by_the_report(monkeypatch):
     assert path == "page.html"
     assert explanations == [attribution]
     assert named == {"y": ["a"], "title": "t", "settings": {"s": 1}}
+    every = make(np.zeros((2, 1, 3)), target=[0, 1], case=np.array([0, 0]))
+    every.to_html("page.html")
+    ((_, explanations), _) = calls[1]
+    assert [len(one) for one in explanations] == [1, 1]
+    assert [one.target.tolist() for one in explanations] == [[0], [1]]
 
 
 def test_import_needs_neither_matplotlib_nor_pandas():

@@ -34,6 +34,7 @@ def make(classes=None, dtype=np.float64, full=True):
             "probabilities": RNG.random((2, len(classes))).astype(dtype),
             "seconds": RNG.random(2).astype(dtype),
             "forward_passes": RNG.random(2).astype(dtype),
+            "case": np.array([7, 3]),
             "has_sign": False,
             "has_channels": False,
         }
@@ -101,20 +102,41 @@ def test_the_file_holds_no_pickle_and_a_format_number(tmp_path):
     make(objects("a", 1)).save(tmp_path / "a.npz")
     with np.load(tmp_path / "a.npz", allow_pickle=False) as archive:
         arrays = dict(archive)
-    assert json.loads(str(arrays["header"]))["format"] == FORMAT == 2
+    assert json.loads(str(arrays["header"]))["format"] == FORMAT == 3
 
 
 def test_a_file_of_the_first_format_still_reads(saved):
     with np.load(saved) as archive:
         written = json.loads(str(archive["header"]))
     old = {name: written[name] for name in ("method", "classes")} | {"format": 1}
-    rewrite(saved, header=np.array(json.dumps(old)), seconds=None, forward_passes=None)
+    with np.load(saved) as archive:
+        base = archive["base"]
+    gone = dict.fromkeys(("seconds", "forward_passes", "case", "base"))
+    rewrite(saved, header=np.array(json.dumps(old)), bias=base, **gone)
     loaded = Attribution.load(saved)
     assert loaded.seconds is None
     assert loaded.forward_passes is None
     assert loaded.has_sign
     assert loaded.has_channels
     assert (loaded.method, loaded.classes.tolist()) == ("additive", ["a", "b", "ü"])
+    assert loaded.case.tolist() == [0, 1]
+    np.testing.assert_array_equal(loaded.base, base)
+
+
+def test_a_file_of_the_second_format_still_reads(saved):
+    """The base was called bias, which also held a background if there was one."""
+    expected = Attribution.load(saved)
+    with np.load(saved) as archive:
+        written, base = json.loads(str(archive["header"])), archive["base"]
+    old = np.array(json.dumps(written | {"format": 2}))
+    rewrite(saved, header=old, bias=base, base=None, case=None)
+    loaded = Attribution.load(saved)
+    np.testing.assert_array_equal(loaded.base, expected.base)
+    assert loaded.case.tolist() == [0, 1]
+    assert not loaded.has_sign
+    rewrite(saved, header=header())
+    with pytest.raises(InvalidInputError, match="missing are base, unknown are bias"):
+        Attribution.load(saved)
 
 
 @pytest.mark.parametrize("label", [None, (1, 2), b"bytes", 1j])
@@ -215,6 +237,8 @@ def test_pickled_objects_are_refused(saved, name):
         ({"target": np.zeros(2)}, "target in .* has the type float64, expected whole numbers"),
         ({"target": np.array([0, 9])}, "target must point to one of the 3 classes"),
         ({"series": np.zeros((2, 3, 5))}, "series must have shape"),
+        ({"case": np.zeros(3, int)}, r"case must have shape \(2,\), got \(3,\)"),
+        ({"case": np.zeros(2)}, "case in .* has the type float64, expected whole numbers"),
     ],
 )
 def test_files_with_the_wrong_content(saved, changes, message):

@@ -1,9 +1,12 @@
 import json
+from pathlib import Path
 
 import pytest
 
 from timesliver.bench import suites
+from timesliver.bench.store import Store
 from timesliver.bench.suites import catalogue, load_suite, names
+from timesliver.encoders.presets import PRESETS
 from timesliver.errors import InvalidInputError, InvalidParameterError
 
 SUITE = """
@@ -32,6 +35,8 @@ like = "TimeSliver"
 options = { n_bins = 7 }
 [catalogue.models.Mine.sets]
 LowVar = { latent_dim = 9 }
+FreqSum = { preset = "FreqSum", latent_dim = 9 }
+EEG = { preset = "ECG" }
 """
 
 
@@ -57,6 +62,28 @@ def test_every_built_in_suite_can_be_expanded():
             assert shown["task"] in tasks
 
 
+# Records of the repository that belong to a job of today, by suite. They are found by the hash of
+# all settings of the job: whatever changes a spelling or a setting loses them.
+RECORDED = {
+    "ablations": 110,
+    "archive": 473,
+    "axioms": 24,
+    "faithfulness": 324,
+    "heartbeats": 79,
+    "localisation": 444,
+    "panels": 30,
+}
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_the_records_belong_to_jobs(name):
+    suite = load_suite(name)
+    jobs = [job for preset in suite.presets for job in suite.jobs(preset)]
+    hashes = {job.hash for job in (*jobs, *(job.training for job in jobs)) if job is not None}
+    store = Store(Path(__file__).parents[2] / "benchmarks" / "results")
+    assert len(hashes & set(store.records(name))) == RECORDED[name]
+
+
 def test_the_products_of_a_group_are_its_jobs(suite):
     quick = suite.jobs("quick")
     assert len(quick) == 2 * 2 * 2
@@ -79,6 +106,19 @@ def test_a_job_carries_all_settings(suite):
     few = json.loads(suite.jobs("quick")[-1].config)["model"]
     assert few == config["model"] | {"cases": 100}
     assert config["explainer"] == {"name": "random"}
+
+
+def test_a_preset_stands_for_its_settings(suite):
+    options = suite.catalogue.model("Mine", "FreqSum")["options"]
+    preset = PRESETS["FreqSum"]
+    assert options == {
+        "n_bins": preset["symbols"].n_bins,
+        "segment_sizes": preset["sizes"],
+        **{name: preset[name] for name in preset if name not in ("symbols", "sizes")},
+        "latent_dim": 9,
+    }
+    with pytest.raises(InvalidInputError, match="no preset 'ECG'; known are FreqSum"):
+        suite.catalogue.model("Mine", "EEG")
 
 
 def test_a_changed_setting_is_another_job(suite, tmp_path):

@@ -1,19 +1,21 @@
 import json
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
-import torch
-from torch.nn import functional as F
 
-from timesliver import TimeSliverClassifier, metrics
+from timesliver import Segments, TimeSliverClassifier, backbones, metrics
 from timesliver.bench.cache import Cache
-from timesliver.bench.suites import load_suite
+from timesliver.bench.jobs import TASKS
+from timesliver.bench.suites import catalogue, load_suite
 from timesliver.bench.tasks import data, models, perform, prerequisites
-from timesliver.bench.tasks.choosing import Chosen, scaled
+from timesliver.bench.tasks.explaining import explained, explainer
 from timesliver.bench.tasks.models import build, trained
-from timesliver.bench.tasks.pooling import MaxPooled
+from timesliver.bench.tasks.pooling import MaxSegments
+from timesliver.bench.tasks.raw import RawSegments
 from timesliver.errors import InvalidInputError, NotApplicableError
+from timesliver.symbols import ABBA, SAX, SFA, Clock
 
 SUITE = """
 title = "Tiny"
@@ -26,7 +28,7 @@ models = ["Sliver", "Net"]
 task = "localise"
 datasets = ["Tiny"]
 models = ["Sliver"]
-explainers = ["timesliver", "additive", "random", "zscore", "untrained"]
+explainers = ["timesliver", "timesliver-abs", "additive", "additive-refined", "random", "zscore", "untrained"]
 options = { cases = 12 }
 [[jobs]]
 task = "localise"
@@ -135,7 +137,7 @@ def test_training_is_kept_and_tested(world):
 
 def test_what_a_job_needs_first(world):
     jobs, _ = world
-    job = find(jobs, "localise", "timesliver")
+    job = find(jobs, "localise", "timesliver,")
     assert prerequisites(job) == [find(jobs, "train,", "Sliver")]
     assert prerequisites(find(jobs, "train,", "Net")) == []
     assert prerequisites(find(jobs, "unmask", "timesliver", "percent 30")) == prerequisites(job)
@@ -143,10 +145,10 @@ def test_what_a_job_needs_first(world):
 
 def test_localisation_is_that_of_the_metrics(world):
     jobs, cache = world
-    job = find(jobs, "localise", "timesliver")
+    job = find(jobs, "localise", "timesliver,")
     found = perform(job, cache)
     test = data.load_parts(job).test
-    scores = trained(job, cache).explain(test.X[:12])
+    scores = trained(job, cache).explain(test.X[:12], method="timesliver")
     salient = test.salient[:12]
     assert found["n_cases"] == 12
     assert found["time_ap"] == pytest.approx(metrics.auprc(scores, salient).mean)
@@ -155,6 +157,35 @@ def test_localisation_is_that_of_the_metrics(world):
     assert found["time_ap"] > perform(find(jobs, "localise", "random"), cache)["time_ap"]
     assert found["forward_passes"] == 1
     json.dumps(found)
+
+
+def test_every_task_has_a_module():
+    for task in TASKS:
+        assert callable(import_module(f"timesliver.bench.tasks.{task}").perform)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("additive", {"background": None, "smoothing": 0}),
+        ("additive-refined", {"centred": True, "background": "series", "smoothing": 3}),
+    ],
+)
+def test_shares_are_those_of_the_records(world, name, options):
+    """Plain, or measured against the middle moment and spread over the longest segment."""
+    jobs, cache = world
+    job = find(jobs, "localise", f"{name},")
+    X = data.tested(job).X
+    expected = trained(job, cache).explain(X, **options)
+    np.testing.assert_array_equal(explained(job, cache).net, expected.net)
+
+
+def test_an_activation_is_an_option_of_the_catalogue(world):
+    jobs, cache = world
+    job = find(jobs, "localise", "timesliver-abs")
+    scores = explainer(job, cache).explain(data.tested(job).X)
+    np.testing.assert_array_equal(scores.positive, scores.negative)
+    assert 0 < perform(job, cache)["time_ap"] < 1
 
 
 def test_controls_know_nothing_of_the_class(world):
@@ -193,7 +224,7 @@ def test_masking_what_speaks_against_a_class(world):
     found = perform(job, cache)
     X = data.load_parts(job).test.X
     model = trained(job, cache)
-    expected = metrics.logit_change(model, X, model.explain(X), 10)
+    expected = metrics.logit_change(model, X, model.explain(X, method="timesliver"), 10)
     assert found["delta"] == pytest.approx(expected.mean, abs=1e-5)
     assert not found["reversed"]
     assert perform(find(jobs, "negative", "random"), cache)["reversed"]
@@ -229,183 +260,99 @@ def test_rivals_get_series_that_they_can_take():
     short = np.arange(1, 9, dtype=float).reshape(1, 1, 8)
     short[0, 0, 3] = np.nan
     filled = [1, 2, 3, 3, 5, 6, 7, 8]
-    assert models._plain(TinyRocket(), short).tolist() == [[[*filled, 0, 0]]]
-    assert models._plain(object(), short).tolist() == [[filled]]
-    assert models._plain(TimeSliverClassifier(), short) is short
+    assert models.suited(short, TinyRocket()).tolist() == [[[*filled, 0, 0]]]
+    assert models.suited(short, object()).tolist() == [[filled]]
+    assert models.suited(short, TimeSliverClassifier()) is short
     long = np.ones((1, 1, 10), dtype=np.float32)
-    taken = models._plain(TinyRocket(), long)
+    taken = models.suited(long, TinyRocket())
     assert taken.dtype == np.float64  # aeon's DrCIF fails on single precision
     assert taken.tolist() == long.tolist()
 
 
-# --- choosing -------------------------------------------------------------------------------------
+# --- the spelling of the records ------------------------------------------------------------------
 
 
-SMALL = {"max_epochs": 6, "latent_dim": 8, "positional_encoding": False, "segment_sizes": (3,)}
+def made(options, name="TimeSliverClassifier"):
+    return build({"class": name, "options": options}, 7)
 
 
-def test_settings_are_chosen_on_training_cases():
-    X, y, _ = make(80, np.random.default_rng(1))
-    tried = [dict(SMALL, learning_rate=1e-6), dict(SMALL, learning_rate=0.02)]
-    model = Chosen(tried, n_members=2, n_folds=2, random_state=3).fit(X, y)
-    assert [settings["learning_rate"] for settings in model.chosen_] == [0.02]
-    assert model.accuracies_[1] > model.accuracies_[0]
-    members = [
-        TimeSliverClassifier(**tried[1], random_state=seed).fit(X, y).logits(X) for seed in (6, 7)
-    ]
-    expected = model.classes_[np.mean(members, axis=0).argmax(axis=1)]
-    np.testing.assert_array_equal(model.predict(X), expected)
+def test_options_in_one_row_are_those_of_the_encoder():
+    model = made(
+        {"n_bins": 8, "segment_sizes": [4, 9], "pooling": [2, 1], "class_weight": "balanced"}
+    )
+    assert (model.random_state, model.n_jobs, model.device) == (7, 1, "cpu")
+    assert model.class_weight == "balanced"
+    assert model.get_params()["encoder__symbols"].get_params() == SAX(8).get_params()
+    assert (model.encoder.sizes, model.encoder.pooling) == ((4, 9), (2, 1))
+    assert repr(made({}).encoder) == repr(Segments())
+    with pytest.raises(TypeError, match="colour"):
+        made({"colour": 1})
 
 
-class Prepared(Chosen):
-    """Its candidates are the logits of held-out cases themselves."""
-
-    def _fitted(self, settings, X, y, seed=0):
-        class Model:
-            classes_ = np.unique(y)
-
-            def logits(self, X):
-                return np.array(settings["logits"])[X[:, 0, 0].astype(int)][:, self.classes_]
-
-        return Model()
+@pytest.mark.parametrize(
+    ("symbolizer", "kind", "n_symbols"), [("sax", SAX, 16), ("sfa", SFA, 16), ("abba", ABBA, 16)]
+)
+def test_symbolizers_by_name(symbolizer, kind, n_symbols):
+    symbols = made({"symbolizer": symbolizer, "n_bins": 16}).encoder.symbols
+    assert isinstance(symbols, kind)
+    assert symbols.n_symbols == n_symbols
 
 
-def test_settings_that_do_better_together_are_taken_together():
-    n, y = 80, np.arange(80) % 2
-    right = np.where(np.eye(2)[y] == 1, 1.0, -1.0)
-    knows = {  # the first two are wrong by little where the other is right by much
-        "a": np.where(np.arange(n) % 8 < 3, -0.1, 1.0)[:, None] * right,
-        "b": np.where(np.arange(n) % 8 > 3, -0.2, 1.0)[:, None] * right,
-        "c": -right,
-    }
-    tried = [{"name": name, "logits": logits.tolist()} for name, logits in knows.items()]
-    X = np.arange(n, dtype=float)[:, None, None] * np.ones((1, 1, 10))
-    model = Prepared(tried, n_members=3, n_folds=2).fit(X, y)
-    assert model.accuracies_ == [0.625, 0.5, 0.0]
-    assert [settings["name"] for settings in model.chosen_] == ["a", "b"]
-    assert len(model.members_) == 3  # a, b, a
-    np.testing.assert_array_equal(model.predict(X), y)
+def test_ablations_by_name():
+    assert type(made({"symbolizer": "raw", "n_bins": 4}).encoder) is RawSegments
+    assert type(made({"pooling": [2, 2]}, "MaxPooled").encoder) is MaxSegments
 
 
-@pytest.mark.filterwarnings("ignore:The least populated class")
-def test_a_class_that_a_fold_does_not_know():
-    y = np.arange(1100) % 2
-    order = np.random.default_rng(0).permutation(len(y))
-    y[order[[0, -1]]] = 2  # only one of them is among the 1,000 that decide
-    logits = np.eye(3)[y] @ np.diag([1.0, 2.0, 3.0])
-    X = np.arange(len(y), dtype=float)[:, None, None] * np.ones((1, 1, 10))
-    tried = [{"logits": logits.tolist()}, {"logits": (-logits).tolist()}]
-    model = Prepared(tried, n_members=1, n_folds=2).fit(X, y)
-    assert model.accuracies_[0] == 0.999
-    assert model.chosen_ == tried[:1]
+@pytest.mark.parametrize("name", ["FreqSum", "SeqComb-UV", "SeqComb-MV", "LowVar", "Audio", "EEG"])
+def test_presets_come_back(name):
+    model = build(catalogue().model("TimeSliver", name), 0)
+    assert repr(model.encoder) == repr(Segments.preset(name))
 
 
-def test_a_clock_tells_early_from_late():
-    rng = np.random.default_rng(2)
-    y = np.arange(120) % 2
-    X = rng.normal(0, 0.1, (120, 1, 24))
-    X[y == 0, 0, 3:7] += 2
-    X[y == 1, 0, 17:21] += 2
-    tried = [dict(SMALL, n_bins=3, learning_rate=0.02, clock=clock) for clock in (False, True)]
-    model = Chosen(tried, n_members=1, n_folds=2).fit(X, y)
-    assert model.chosen_[0]["clock"]
-    assert model.accuracies_[1] > model.accuracies_[0] + 0.2
-    assert np.mean(model.predict(X) == y) > 0.9
+def test_the_paper_has_a_preset_for_another_ford():
+    model = build(catalogue().model("TimeSliver", "FordA-paper"), 0)
+    assert repr(model.encoder) == repr(Segments.preset("FordA"))
+    assert build(catalogue().model("TimeSliver", "FordA"), 0).encoder.sizes == (64,)
 
 
-def test_mirrored_series_teach_what_the_mirror_does_not_change():
-    rng = np.random.default_rng(2)
-    y = np.arange(120) % 2
-    X = rng.normal(0, 0.1, (120, 1, 24))
-    X[:, 0, 3:15] += np.where(y == 0, np.linspace(0, 3, 12)[:, None], 0).T  # class 0 has a ramp up
-    tried = [dict(SMALL, n_bins=3, learning_rate=0.02, mirrored=way) for way in (False, True)]
-    without, with_mirror = (Chosen([one], n_members=1).fit(X, y) for one in tried)
-    downwards = X[:, :, ::-1]
-    assert np.mean(with_mirror.predict(downwards) == y) > 0.95
-    assert np.mean(with_mirror.predict(-downwards) == y) > 0.95
-    assert np.mean(without.predict(-downwards) == y) < 0.9
-
-
-def test_few_cases_decide_nothing():
-    tried = [{"n_bins": 3}, {"n_bins": 4}]
-    assert Chosen(tried)._choose(tried, np.zeros((10, 1, 20)), np.arange(10) % 2) == ([], [0, 1])
+def test_settings_together():
+    model = build(catalogue().model("TimeSliver-chosen", "ERing"), 0)
+    assert model.n_estimators == 1
+    assert [one.step for one in model.encoder] == ["auto"] * 5
+    assert [one.sizes for one in model.encoder[1:3]] == [(1 / 16, 1 / 4), (1 / 8, 1 / 2)]
+    assert [one.symbols.n_bins for one in model.encoder[:3]] == [5, 5, 3]
+    assert [type(one) for one in model.encoder[3].symbols] == [SAX, Clock]
+    ford = build(catalogue().model("TimeSliver-chosen", "FordA"), 0)
+    assert ford.n_estimators == 3  # five networks were asked for, of two settings
+    assert [one.augment for one in ford.encoder] == ["mirror"] * 2
 
 
 def test_segments_scale_with_the_series():
-    jobs = load_suite("archive").jobs("quick")
-    options = json.loads(next(j.config for j in jobs if j.model == "TimeSliver-chosen"))
-    for n_timepoints in (8, 30, 3000):
-        for settings in options["model"]["options"]["candidates"]:
-            sizes = scaled(settings, n_timepoints).get("segment_sizes", (1,))
+    model = build(catalogue().model("TimeSliver-chosen", "ERing"), 0)
+    for n_timepoints in (16, 30, 3000):
+        for encoder in model.encoder:
+            sizes = encoder.resolved(n_timepoints).sizes
             assert 1 <= min(sizes) <= max(sizes) <= n_timepoints
 
 
-# --- maximum pooling ------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def pooled():
-    X, y, _ = make(60, np.random.default_rng(2))
-    return MaxPooled(
-        n_bins=5,
-        pooling=(2, 3),
-        latent_dim=8,
-        segment_sizes=(3, 4),
-        max_epochs=5,
-        positional_encoding=False,
-        learning_rate=0.01,
-        random_state=0,
-    ).fit(X, y), X
-
-
-def interactions(model, X):
-    network, batch = model.network_, model._batch(model._read(X))
-    P, scales = network.interactions(batch)
-    shape = (len(batch), model.n_channels_, model.n_bins + 1, model.latent_dim)
-    return [(p * s[:, None, None]).view(shape)[:, :, 1:] for p, s in zip(P, scales, strict=True)]
-
-
-def textbook(model, P):
-    head = model.network_.head
-    logits = head.bias
-    for size, p in enumerate(P):
-        by_case = []
-        for case in p:
-            rows = []
-            for channel in case:  # (n, q)
-                padded = F.pad(channel, (0, 1, 0, 1), value=-torch.inf)  # 5 x 8 to 6 x 9
-                rows.append(F.max_pool2d(padded[None], (2, 3))[0])
-            by_case.append(torch.stack(rows).flatten())
-        logits = logits + torch.stack(by_case) @ head.weight[:, size].flatten(1).T
-    return logits
-
-
-@torch.no_grad()
-def test_logits_see_the_largest_of_each_group(pooled):
-    model, X = pooled
-    expected = textbook(model, interactions(model, X[:5]))
-    np.testing.assert_allclose(model.logits(X[:5]), expected.numpy(), atol=1e-5)
-
-
-def test_the_gradient_is_that_of_the_largest(pooled):
-    model, X = pooled
-    P = [p.detach().requires_grad_() for p in interactions(model, X[:1])]
-    target = int(model.logits(X[:1]).argmax())
-    gradients = torch.autograd.grad(textbook(model, P)[0, target], P)
-    head = model.network_.head
-    with torch.no_grad():
-        head.selected = head.largest(*model.network_.interactions(model._batch(model._read(X[:1]))))
-        W = head.full_weight()[target, :, :, 1:]
-        head.selected = None
-    for size, gradient in enumerate(gradients):
-        torch.testing.assert_close(W[size], gradient[0])
-
-
-def test_explanations_of_maximum_pooling(pooled, tmp_path):
-    model, X = pooled
-    scores = model.explain(X[:4], method="additive")
-    np.testing.assert_allclose(scores.net.sum(axis=1) + scores.bias, scores.logit, atol=1e-4)
-    np.testing.assert_allclose(scores.logit, model.logits(X[:4]).max(axis=1), atol=1e-5)
+def test_settings_together_can_be_explained_and_kept(tmp_path):
+    X, y, _ = make(40, np.random.default_rng(1))
+    few = {"max_epochs": 2, "latent_dim": 4, "positional_encoding": False}
+    candidates = [{**few, "segment_shares": [8]}, {**few, "segment_shares": [4], "clock": True}]
+    model = made({"n_members": 3, "n_folds": 2, "candidates": candidates}, "Chosen").fit(X, y)
+    assert len(model.network_.parts) == 4
+    why = model.explain(X[:3])
+    np.testing.assert_allclose(why.base + why.net.sum(axis=1), why.logit, atol=1e-4)
     model.save(tmp_path / "model.safetensors")
-    loaded = MaxPooled.load(tmp_path / "model.safetensors")
+    loaded = TimeSliverClassifier.load(tmp_path / "model.safetensors")
     np.testing.assert_array_equal(loaded.logits(X), model.logits(X))
+
+
+def test_every_model_of_the_catalogue_can_be_made():
+    known = catalogue()
+    for name, entry in known.models.items():
+        for dataset in ("LowVar", *entry.get("sets", {})):
+            model = known.model(name, dataset)
+            if not model["class"].startswith("aeon"):
+                made = build(model, 0)
+                assert isinstance(made, TimeSliverClassifier | backbones.BackboneClassifier)

@@ -1,23 +1,32 @@
 import numpy as np
 import pytest
 
-from timesliver import TimeSliverClassifier
+from timesliver import Segments, TimeSliverClassifier
+from timesliver.symbols import SAX
+
+SMALL = {
+    "symbols": SAX(5),
+    "latent_dim": 8,
+    "sizes": (2, 3),
+    "positional_encoding": False,
+    "learning_rate": 0.01,
+    "max_epochs": 20,
+}
+OF_THE_CLASSIFIER = set(TimeSliverClassifier().get_params(deep=False))
+
+
+def small_segments(**settings):
+    """Return an encoder that trains in a second."""
+    return Segments(**SMALL | settings)
 
 
 def small(**settings):
     """Return a classifier that trains in a second."""
-    return TimeSliverClassifier(
-        **{
-            "n_bins": 5,
-            "latent_dim": 8,
-            "segment_sizes": (2, 3),
-            "positional_encoding": False,
-            "learning_rate": 0.01,
-            "max_epochs": 20,
-            "random_state": 0,
-        }
-        | settings
-    )
+    own = {name: value for name, value in settings.items() if name in OF_THE_CLASSIFIER}
+    rest = {name: value for name, value in settings.items() if name not in own}
+    if "encoder" not in own:
+        own["encoder"] = small_segments(**rest)
+    return TimeSliverClassifier(**{"random_state": 0} | own)
 
 
 def bumps(n_cases=60, n_channels=1, n_timepoints=30, n_classes=2, seed=0):

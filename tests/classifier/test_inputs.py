@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
-from classifier.conftest import bumps, small
+from classifier.conftest import bumps, small, small_segments
 from timesliver.errors import InvalidInputError, InvalidParameterError, NotFittedError
 from timesliver.symbols import SAX
 
@@ -75,7 +75,7 @@ def test_lengths_never_seen_are_fine_with_three_axes(model):
 
 
 def test_series_shorter_than_the_segments_train():
-    model = small(segment_sizes=(2, 9)).fit(X[:, :, 10:14], y)
+    model = small(sizes=(2, 9)).fit(X[:, :, 10:14], y)
     assert model.explain(X[:5, :, 10:14]).positive.shape == (5, 4)
 
 
@@ -104,9 +104,15 @@ def test_weights():
 
 def test_a_symbolizer_instance_is_not_changed():
     symbolizer = SAX(n_bins=4, normalize="global")
-    model = small(symbolizer=symbolizer).fit(X, y)
+    encoder = small_segments(symbols=[symbolizer, "clock"], sizes=(0.1, 3))
+    given = repr(encoder)
+    model = small(encoder=encoder).fit(X, y)
     assert symbolizer.n_channels_ is None
-    assert model.symbolizer_.n_symbols == 4
+    [[sax, clock]] = model.symbolizers_
+    assert (sax.n_symbols, sax.n_channels_) == (4, 1)
+    assert (clock.name, clock.n_channels_) == ("clock", 1)
+    assert model.encoder is encoder
+    assert repr(encoder) == given
 
 
 @pytest.mark.parametrize(
@@ -139,14 +145,18 @@ def test_what_cannot_be_learned_from(series, labels, message):
         ({"max_epochs": 0}, "max_epochs"),
         ({"batch_size": 2.5}, "batch_size"),
         ({"patience": -1}, "patience"),
-        ({"learning_rate": 0}, "learning_rate must be a number above 0"),
+        ({"learning_rate": 0}, "learning_rate must be a number, above 0"),
         ({"validation_fraction": 1.0}, "validation_fraction"),
-        ({"sparsity": -1}, "sparsity must be 0 or more"),
-        ({"sparsity": 0.1, "symbolizer": "raw"}, "choose another symbolizer"),
+        ({"sparsity": -1}, "sparsity must be a number, at least 0"),
         ({"positional_encoding": "yes"}, "positional_encoding"),
-        ({"symbolizer": "paa"}, "symbolizer='paa' is unknown"),
-        ({"segment_sizes": ()}, "segment_sizes must list at least one"),
-        ({"segment_sizes": 4}, "segment_sizes"),
+        ({"symbols": "paa"}, "there is no symbolizer 'paa'; choose one of 'sax', 'sfa'"),
+        ({"symbols": "raw"}, "there is no symbolizer 'raw'"),
+        ({"symbols": []}, "symbols must name at least one"),
+        ({"sizes": ()}, "sizes must list at least one"),
+        ({"sizes": 4}, "sizes"),
+        ({"encoder": "rocket"}, "there is no encoder 'rocket'; choose one of 'segments'"),
+        ({"encoder": []}, "encoder must name at least one encoder"),
+        ({"n_estimators": 0}, "n_estimators must be a whole number, at least 1"),
         ({"channels": "both"}, "channels"),
         ({"pooling": (1,)}, "pooling must be a pair"),
         ({"device": "gpu7"}, "device='gpu7' cannot be used"),
@@ -173,6 +183,7 @@ def test_series_of_another_kind_at_predict(model):
 
 def test_targets_of_an_explanation(model):
     every = model.explain(X[:4], target="all")
+    every = every.by_class()
     assert [a.target.tolist() for a in every] == [[0] * 4, [1] * 4]
     mixed = model.explain(X[:4], target=[0, 1, 1, 0])
     np.testing.assert_array_equal(mixed.positive[1], every[1].positive[1])

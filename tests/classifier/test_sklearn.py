@@ -9,7 +9,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from classifier.conftest import bumps, small
+from classifier.conftest import bumps, small, small_segments
+from timesliver import TimeSliverClassifier
+from timesliver.symbols import SAX, Clock
 
 EXPECTED_FAILURES = {
     "check_sample_weight_equivalence_on_dense_data": (
@@ -45,17 +47,69 @@ def test_pipelines_and_searches():
     assert scaled.score(X, y) > 0.9
     table = make_pipeline(StandardScaler(), small()).fit(X[:, 0], y)
     assert table.predict(X[:2, 0]).shape == (2,)
-    search = GridSearchCV(small(), {"channels": ["mixed", "shared"], "n_bins": [3, 5]}, cv=2)
+    grid = {
+        "encoder__channels": ["mixed", "shared"],
+        "encoder__symbols": [SAX(3), "sfa"],
+        "encoder__latent_dim": [4, 8],
+    }
+    search = GridSearchCV(small(), grid, cv=2)
     assert search.fit(X, y).best_score_ > 0.7
+    best = search.best_estimator_
+    assert best.encoder.latent_dim == search.best_params_["encoder__latent_dim"]
+    assert best.network_.terms[0].weight().shape[3] == best.encoder.latent_dim
+    deeper = GridSearchCV(small(), {"encoder__symbols__n_bins": [3, 5]}, cv=2).fit(X, y)
+    assert deeper.best_estimator_.symbolizers_[0][0].n_bins in (3, 5)
 
 
 def test_clone_and_parameters():
-    model = small(segment_sizes=[2, 5], pooling=(2, 1))
-    assert clone(model).get_params() == model.get_params()
+    model = small(sizes=[2, 0.2], pooling=(2, 1), symbols=[SAX(4), Clock(3)])
+    assert same(clone(model).get_params(), model.get_params())
+    assert clone(model).encoder is not model.encoder
     X, y, _ = bumps()
+    before = repr(model)
     model.fit(X, y)
-    assert model.segment_sizes == [2, 5]  # fit changes no parameter
+    assert model.encoder.sizes == [2, 0.2]  # fit changes no parameter
+    assert repr(model) == before
     assert not hasattr(clone(model), "network_")
+
+
+def same(first, second):
+    """Whether parameters are equal; encoders and symbolizers are if they read alike."""
+    return repr(first) == repr(second)
+
+
+def test_parameters_of_the_encoder_are_reached_through_it():
+    model = small()
+    model.set_params(encoder__latent_dim=5, encoder__symbols__n_bins=3, n_estimators=2)
+    assert model.get_params()["encoder__latent_dim"] == 5
+    assert model.encoder.latent_dim == 5
+    assert model.encoder.symbols.n_bins == 3
+    with pytest.raises(ValueError, match="Invalid parameter 'n_bins'"):
+        model.set_params(n_bins=3)
+    assert set(TimeSliverClassifier().get_params()) == {
+        "encoder",
+        "class_weight",
+        "n_estimators",
+        "random_state",
+        "n_jobs",
+        "device",
+        "verbose",
+    }
+    several = clone(TimeSliverClassifier([small_segments(depth=1), "segments"]))
+    assert several.encoder[0].depth == 1
+    assert several.encoder[1] == "segments"
+
+
+def test_an_encoder_has_the_habits_of_scikit_learn_too():
+    encoder = small_segments(sizes=(2, 5))
+    again = clone(encoder)
+    assert again is not encoder
+    assert repr(again) == repr(encoder)
+    assert clone(SAX(7, normalize=None)).get_params() == {
+        "n_bins": 7,
+        "normalize": None,
+        "window": 1,
+    }
 
 
 def test_decision_function_follows_scikit_learn():

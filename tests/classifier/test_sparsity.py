@@ -7,34 +7,40 @@ from hypothesis import given, settings
 
 from classifier.conftest import bumps, small
 from problems import make_problem, problems
-from timesliver.attribution.additive import evidence
+from timesliver.attribution.shares import additive_shares
 from timesliver.training import total_evidence
 
 
-def spread(problem):
-    return problem.network.spread(problem.network.encode(problem.batch), problem.batch)
+def penalty_of(network, batch):
+    encoded = list(network.each(batch))
+    return total_evidence(encoded, by_channel=network.parts[0].separate)
 
 
 @settings(max_examples=40, deadline=None)
-@given(problems(symbolizers=("sax", "sfa")))
+@given(problems(symbolizers=("sax", "sfa", "clock", "one"), step=1))
 def test_equals_the_sum_of_the_absolute_shares(problem):
-    Qt = spread(problem)
-    B, C = len(problem.batch), problem.network.config.n_classes
+    network, batch = problem.network, problem.batch
+    B, C = len(batch), network.n_classes
     every = torch.arange(C).expand(B, -1)
-    shares = evidence(problem.network, problem.batch, Qt, every, centred=True)
-    signed = shares.positive - shares.negative  # (B, C, v, L)
-    if not problem.network.config.separate:
+    positive, negative, _ = additive_shares(
+        network, batch, network.each(batch), every, centred=True, background=None, smoothing=0
+    )
+    signed = positive - negative  # (B, C, v, L)
+    if not network.parts[0].separate:
         signed = signed.sum(2)
     expected = signed.abs().flatten(2).sum(2).mean()
-    found = total_evidence(problem.network, problem.batch, Qt)
-    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(penalty_of(network, batch), expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("channels", ["mixed", "separate", "shared"])
-def test_gradients_are_those_of_finite_differences(channels):
+@pytest.mark.parametrize("symbols", ["sax", ["sax", "clock"]], ids=str)
+@pytest.mark.parametrize("step", [1, 2])
+def test_gradients_are_those_of_finite_differences(channels, symbols, step):
     X = np.random.default_rng(0).normal(size=(3, 2, 12))
-    problem = make_problem(X, latent_dim=2, segment_sizes=(2, 3), channels=channels)
-    total_evidence(problem.network, problem.batch, spread(problem)).backward()
+    problem = make_problem(
+        X, latent_dim=2, sizes=(2, 3), channels=channels, symbols=symbols, step=step
+    )
+    penalty_of(problem.network, problem.batch).backward()
     step = 1e-6
     for parameter in problem.network.parameters():
         gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
@@ -44,7 +50,7 @@ def test_gradients_are_those_of_finite_differences(channels):
             for sign in (1, -1):
                 flat[i] += sign * step
                 with torch.no_grad():
-                    penalty = total_evidence(problem.network, problem.batch, spread(problem))
+                    penalty = penalty_of(problem.network, problem.batch)
                 values.append(penalty.item())
                 flat[i] -= sign * step
             slope = (values[0] - values[1]) / (2 * step)
@@ -57,9 +63,7 @@ def test_the_scale_is_that_of_the_logit():
     model = small().fit(X, y)
 
     def total(series):
-        batch = model._batch(model._read(series))
-        Qt = model.network_.spread(model.network_.encode(batch), batch)
-        return total_evidence(model.network_, batch, Qt).item()
+        return penalty_of(model.network_, model._batch(model._read(series))).item()
 
     assert total(np.tile(X, 4)) == pytest.approx(total(X), rel=0.05)
 
@@ -72,7 +76,7 @@ def test_silent_moments_fall_silent():
     assert quiet.score(X, y) >= loud.score(X, y) - 0.02
 
     def share_outside(model):
-        scores = model.explain(X, method="additive", centred=True).magnitude
+        scores = model.explain(X, centred=True, background=None, smoothing=0).magnitude
         return scores[~where[:, 0]].sum() / scores.sum()
 
     assert share_outside(quiet) < 0.8 * share_outside(loud)

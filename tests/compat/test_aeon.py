@@ -8,6 +8,7 @@ from sklearn.base import clone
 
 import timesliver
 from classifier.conftest import bumps
+from timesliver import Segments
 from timesliver.compat.aeon import TimeSliverClassifier
 
 
@@ -20,12 +21,16 @@ def test_aeon_checks(check):
 
 def test_the_adapter_is_thin():
     X, y, _ = bumps()
-    settings = {"max_epochs": 5, "positional_encoding": False, "random_state": 0, "n_jobs": 1}
+    encoder = Segments(max_epochs=5, positional_encoding=False)
+    settings = {"encoder": encoder, "random_state": 0, "n_jobs": 1}
     adapter = TimeSliverClassifier(**settings).fit(X, y)
     direct = timesliver.TimeSliverClassifier(**settings).fit(X, y)
     np.testing.assert_array_equal(adapter.predict_proba(X), direct.predict_proba(X))
     assert adapter.get_params() == direct.get_params()
-    assert clone(adapter).get_params() == adapter.get_params()
+    assert adapter.get_params()["encoder__max_epochs"] == 5
+    copied = clone(adapter).set_params(encoder__max_epochs=3)
+    assert copied.get_params().keys() == adapter.get_params().keys()
+    assert (copied.encoder.max_epochs, encoder.max_epochs) == (3, 5)
     assert len(adapter.model_.explain(X[:2])) == 2
-    with pytest.raises(TypeError, match="n_bin"):
-        TimeSliverClassifier(n_bin=3)
+    with pytest.raises(TypeError, match="n_bins"):
+        TimeSliverClassifier(n_bins=3)

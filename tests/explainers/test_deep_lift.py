@@ -118,7 +118,7 @@ def test_answers_do_not_change_and_the_network_is_given_back():
     assert module.relu.inplace
     assert not module.relu._forward_hooks
     a = create("deep_lift", module).explain(x.numpy())
-    np.testing.assert_allclose(a.net.sum(1) + a.bias, a.logit, atol=1e-5)
+    np.testing.assert_allclose(a.net.sum(1) + a.base, a.logit, atol=1e-5)
 
 
 @settings
@@ -162,13 +162,13 @@ def test_shares_add_up_to_the_change_of_the_logit(network, method):
     explainer = create(method, network.eval()).fit(series(30, 24, 2) + 0.5, np.arange(30) % 3)
     cases = [*series(3, 24), *series(2, 15)]
     a = explainer.explain(cases)
-    np.testing.assert_allclose(a.net.sum(1) + a.bias, a.logit, atol=1e-4)
+    np.testing.assert_allclose(a.net.sum(1) + a.base, a.logit, atol=1e-4)
     assert np.abs(net(a)).max() > 1e-3
     if method == "deep_lift_shap":
         model = as_model(network)
         rows = explainer._rows
         logits = model.infer(model.read(rows.numpy())).numpy()
-        np.testing.assert_allclose(a.bias[:3], logits.mean(0)[a.target[:3]], atol=1e-5)
+        np.testing.assert_allclose(a.base[:3], logits.mean(0)[a.target[:3]], atol=1e-5)
 
 
 # --- agreement with captum -----------------------------------------------------------------------
@@ -290,8 +290,8 @@ def test_modules_that_put_time_first_are_refused(n_timepoints, n_cases, normalis
 def test_modules_that_keep_the_cases_first_are_explained(n_timepoints):
     X = series(4, n_timepoints)
     a = create("deep_lift", Turned(0, 2).eval()).explain(X)
-    np.testing.assert_allclose(a.net.sum(1) + a.bias, a.logit, atol=1e-5)
+    np.testing.assert_allclose(a.net.sum(1) + a.base, a.logit, atol=1e-5)
     flat = nn.Sequential(nn.Flatten(0, 1), nn.Linear(n_timepoints, 5), nn.ReLU(), nn.Linear(5, 2))
     a = create("deep_lift", nn.Sequential(flat, nn.Unflatten(0, (-1, 2)), nn.Flatten()).eval())
     a = a.explain(X)  # rows of the activation: cases, and channels within
-    np.testing.assert_allclose(a.net.sum(1) + a.bias, a.logit, atol=1e-5)
+    np.testing.assert_allclose(a.net.sum(1) + a.base, a.logit, atol=1e-5)

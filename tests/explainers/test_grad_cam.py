@@ -86,7 +86,8 @@ def test_of_a_backbone_the_last_features_are_taken(setting):
     )
     by_features = create("grad_cam", network, setting=setting).explain(X)
     layer = network.convolutions[-1]
-    by_layer = create("grad_cam", network, setting=setting, layer=layer).explain(X)
+    how = {"setting": setting, "layer": layer, "sight": network.sight}
+    by_layer = create("grad_cam", network, **how).explain(X)
     np.testing.assert_allclose(by_features.net, by_layer.net, atol=1e-6)
 
 
@@ -104,6 +105,44 @@ def test_the_fair_map_is_interpolated_between_positions_spread_evenly():
     centres = (np.arange(n_positions) + 0.5) * 40 / n_positions - 0.5
     expected = [np.interp(np.arange(40), centres, row) for row in positions]
     np.testing.assert_allclose(a.net, expected, atol=1e-5)
+
+
+def test_the_fair_map_is_interpolated_between_the_centres_of_what_positions_see():
+    layers = nn.Conv1d(2, 5, 4), nn.ReLU(), nn.MaxPool1d(2), nn.Conv1d(5, 3, 4)
+    model, X = Averaging(*layers).eval(), series()
+    a = create("grad_cam", model, sight=(2, 0, 10)).explain(X)
+    features = model.layers(torch.from_numpy(X)).detach().numpy()
+    weights = model.head.weight.detach().numpy()[a.target] / features.shape[2]
+    positions = np.einsum("nk,nkt->nt", weights, features)
+    centres = np.arange(features.shape[2]) * 2 + 5
+    expected = [np.interp(np.arange(40), centres, row) for row in positions]
+    np.testing.assert_allclose(a.net, expected, atol=1e-5)
+
+
+def test_the_papers_map_does_not_ask_what_positions_see():
+    model, X = Averaging(nn.Conv1d(2, 3, 4, stride=2)).eval(), series()
+    plain = create("grad_cam", model, setting="paper").explain(X)
+    told = create("grad_cam", model, setting="paper", sight=(2, 0, 3)).explain(X)
+    np.testing.assert_array_equal(told.net, plain.net)
+
+
+def test_the_fair_map_points_where_the_features_look():
+    settings = CNN(widths=(4, 4, 4, 4, 4), kernel_size=2, pooled_layers=2, head=())
+    network = CNNNetwork(settings, 1, 2).eval()  # a position sees 18 points to the right
+    with torch.no_grad():
+        for convolution in network.convolutions:
+            convolution.conv.weight.fill_(0.2)
+            convolution.conv.bias.zero_()
+        network.head[0].weight.copy_(torch.tensor([[1.0], [-1.0]]).expand(2, 4))
+    X = np.zeros((1, 1, 200))
+    X[0, 0, 100] = 1
+    centre = {
+        setting: (a.positive[0] * np.arange(200)).sum() / a.positive[0].sum()
+        for setting in ("fair", "paper")
+        for a in [create("grad_cam", network, setting=setting).explain(X, target=0)]
+    }
+    assert abs(centre["fair"] - 100) < 2
+    assert centre["paper"] < 95
 
 
 class Every(nn.Module):
@@ -203,6 +242,21 @@ def test_the_stem_of_a_transformer_can_be_named():
 def test_models_without_a_layer_over_time():
     with pytest.raises(NotApplicableError, match=r"no nn.Conv1d"):
         create("grad_cam", nn.Sequential(nn.Flatten(), nn.Linear(80, 3)).eval())
+
+
+@pytest.mark.parametrize(
+    ("sight", "message"),
+    [
+        (3, "sight must be three numbers, step, first and last"),
+        ((1, 0), "sight must be three numbers"),
+        ((0, 0, 0), "the step of sight must be a number, above 0"),
+        ((1, "0", 0), "the first point of sight must be a number"),
+        ((1, 2, 1), "the last point of sight must be a number, at least 2"),
+    ],
+)
+def test_impossible_sights(sight, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        create("grad_cam", Averaging().eval(), sight=sight)
 
 
 def test_layers_that_do_not_serve():

@@ -79,8 +79,8 @@ def test_of_a_linear_model_the_scores_are_weights_times_distance(method, setting
     weight = model.weight.detach().numpy()
     np.testing.assert_allclose(net(a), weight[a.target] * (X - baseline), atol=2e-5)
     bias = np.einsum("vl,cvl->c", baseline, weight) + model.bias.detach().numpy()
-    np.testing.assert_allclose(a.bias, bias[a.target], atol=1e-5)
-    np.testing.assert_allclose(a.net.sum(1) + a.bias, a.logit, atol=1e-4)
+    np.testing.assert_allclose(a.base, bias[a.target], atol=1e-5)
+    np.testing.assert_allclose(a.net.sum(1) + a.base, a.logit, atol=1e-4)
 
 
 @pytest.mark.parametrize("method", ["gradient_shap", "deep_lift_shap"])
@@ -117,10 +117,10 @@ def test_integrated_gradients_are_complete(cnn):
     train, y, _ = calm_stretches(40, 8)
     for baselines in (("zero",), ("mean", "zero"), ("noise",), ("blur", "zero")):
         a = create("integrated_gradients", cnn, baselines=baselines).fit(train, y).explain(X)
-        missing = np.abs(a.net.sum(1) + a.bias - a.logit)
-        assert (missing <= 0.01 * np.abs(a.logit - a.bias) + 0.02).all()
+        missing = np.abs(a.net.sum(1) + a.base - a.logit)
+        assert (missing <= 0.01 * np.abs(a.logit - a.base) + 0.02).all()
     a = create("integrated_gradients", cnn, baselines=("zero",)).explain(X)
-    assert (np.abs(a.net.sum(1) + a.bias - a.logit) <= 0.01 * np.abs(a.logit - a.bias) + 1e-4).all()
+    assert (np.abs(a.net.sum(1) + a.base - a.logit) <= 0.01 * np.abs(a.logit - a.base) + 1e-4).all()
 
 
 def test_steps_are_doubled_until_the_shares_add_up():
@@ -195,7 +195,7 @@ def test_neither_batches_nor_order_change_the_scores(cnn, method, setting):
         explainer = fitted(method, cnn, setting=setting, batch_size=batch_size)
         a = explainer.explain(X[order])
         np.testing.assert_allclose(net(a), net(whole)[order], atol=1e-5 * max(1, scale))
-        np.testing.assert_allclose(a.bias, whole.bias[order], atol=1e-5)
+        np.testing.assert_allclose(a.base, whole.base[order], atol=1e-5)
 
 
 @every
@@ -208,7 +208,7 @@ def test_a_case_alone_is_explained_as_in_a_padded_batch(cnn, method, setting):
         alone = explainer.explain([case])
         n = case.shape[1]
         np.testing.assert_allclose(net(alone)[0], net(together)[i, :, :n], atol=1e-5)
-        np.testing.assert_allclose(alone.bias, together.bias[i : i + 1], atol=1e-5)
+        np.testing.assert_allclose(alone.base, together.base[i : i + 1], atol=1e-5)
         assert not net(together)[i, :, n:].any()
     if method != "grad_cam":
         assert net(together)[1, 1, 4] == 0  # what is missing says nothing

@@ -123,7 +123,7 @@ def test_the_attribution_is_whole(subject, explainer, found):
     np.testing.assert_allclose(found.logit, model.logits(X).max(1), rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(found.probabilities, model.predict_proba(X), rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(found.series, X, rtol=1e-6)
-    assert np.isfinite(found.bias).all()
+    assert np.isfinite(found.base).all()
     assert found.seconds.shape == found.forward_passes.shape == (len(X),)
     assert (found.seconds > 0).all()
     assert (found.forward_passes >= 1).all()

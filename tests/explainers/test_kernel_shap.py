@@ -87,7 +87,7 @@ def test_scores_sum_to_what_the_series_adds(per_channel):
     for n_samples in (8, 60, 500):
         found = create("kernel_shap", crooked, n_samples=n_samples, **options).explain(X)
         zero = crooked(np.zeros_like(X))[np.arange(5), found.target]
-        np.testing.assert_allclose(found.bias, zero, atol=1e-6)
+        np.testing.assert_allclose(found.base, zero, atol=1e-6)
         np.testing.assert_allclose(found.net.sum(1), found.logit - zero, atol=1e-3)
 
 
@@ -102,7 +102,7 @@ def test_short_series_are_shared_out_too(length, setting):
         return np.stack([X.sum((1, 2)) ** 2, X[:, 0, 0]], axis=1)
 
     found = create("kernel_shap", logits, setting=setting).explain(X, target=0)
-    np.testing.assert_allclose(found.net.sum(1) + found.bias, found.logit, rtol=1e-3)
+    np.testing.assert_allclose(found.net.sum(1) + found.base, found.logit, rtol=1e-3)
 
 
 def test_linear_model_by_few_samples():
@@ -121,7 +121,7 @@ def test_linear_model_by_few_samples():
         sums = np.stack([np.bincount(segment, part) / np.bincount(segment) for part in parts])
         expected += sums[:, segment] / 4
     np.testing.assert_allclose(found.net, expected, atol=1e-3)
-    np.testing.assert_allclose(found.bias, 4, atol=1e-5)
+    np.testing.assert_allclose(found.base, 4, atol=1e-5)
 
 
 def test_additive_model_point_by_point():

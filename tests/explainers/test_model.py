@@ -14,7 +14,6 @@ from timesliver.errors import (
 )
 from timesliver.explainers import as_model, create
 from timesliver.explainers.inputs import case_seed, repeated
-from timesliver.network import NetworkConfig, TimeSliverNetwork
 from timesliver.network.batch import Batch
 
 
@@ -243,10 +242,10 @@ def test_things_that_are_no_model(thing):
         as_model(thing)
 
 
-def test_a_timesliver_network_without_its_symbols():
-    network = TimeSliverNetwork(NetworkConfig(n_channels=1, n_symbols=3, n_classes=2)).eval()
+def test_a_timesliver_network_without_its_symbols(data):
+    X, y, _ = data
     with pytest.raises(InvalidParameterError, match="give the fitted TimeSliverClassifier"):
-        as_model(network)
+        as_model(small(max_epochs=1).fit(X, y).network_)
 
 
 def test_classes_of_a_model_that_knows_them(cnn):

@@ -36,9 +36,10 @@ def color(data, **settings):
     ("name", "options"),
     [
         ("timesliver", {}),
-        ("timesliver", {"activation": "abs", "max_scaling": False, "centred": True}),
+        ("timesliver", {"max_scaling": False, "centred": True}),
         ("additive", {}),
-        ("additive", {"centred": True, "background": True, "spread": True}),
+        ("additive", {"centred": True, "background": None, "smoothing": 0}),
+        ("additive", {"background": "series", "smoothing": 5}),
     ],
 )
 def test_timesliver_is_asked_itself(timesliver, data, name, options):
@@ -46,7 +47,7 @@ def test_timesliver_is_asked_itself(timesliver, data, name, options):
     for target in (None, "b", np.array(list("abcabca"))):
         found = create(name, timesliver, **options).explain(X, target=target)
         expected = timesliver.explain(X, target, name, **options)
-        for field in ("positive_by_channel", "negative_by_channel", "logit", "bias", "target"):
+        for field in ("positive_by_channel", "negative_by_channel", "logit", "base", "target"):
             np.testing.assert_array_equal(getattr(found, field), getattr(expected, field))
         np.testing.assert_array_equal(found.probabilities, expected.probabilities)
     assert found.method == name
@@ -54,9 +55,10 @@ def test_timesliver_is_asked_itself(timesliver, data, name, options):
     assert (found.seconds > 0).all()
 
 
-def test_additive_shares_add_up(timesliver, data):
-    found = create("additive", timesliver, background=True).explain(data[0])
-    np.testing.assert_allclose(found.net.sum(1) + found.bias, found.logit, atol=1e-4)
+@pytest.mark.parametrize("background", ["training", "series", None])
+def test_additive_shares_add_up(timesliver, data, background):
+    found = create("additive", timesliver, background=background).explain(data[0])
+    np.testing.assert_allclose(found.net.sum(1) + found.base, found.logit, atol=1e-4)
     np.testing.assert_allclose(found.logit, timesliver.logits(data[0]).max(1), rtol=1e-5, atol=1e-6)
 
 
@@ -67,10 +69,12 @@ def test_timesliver_mistakes(timesliver, data):
         NotApplicableError, match=r"TimeSliverClassifier explains itself, but .* CNN"
     ):
         create("timesliver", cnn)
-    with pytest.raises(InvalidParameterError, match="max_scaling needs"):
-        create("timesliver", timesliver, activation="tanh")
-    with pytest.raises(InvalidParameterError, match="'spread' is not an option"):
-        create("timesliver", timesliver, spread=True)
+    with pytest.raises(InvalidParameterError, match="'smoothing' is not an option"):
+        create("timesliver", timesliver, smoothing=5)
+    with pytest.raises(InvalidParameterError, match="background='zero' is unknown"):
+        create("additive", timesliver, background="zero")
+    with pytest.raises(InvalidParameterError, match="smoothing must be a whole number"):
+        create("additive", timesliver, smoothing=-1)
     with pytest.raises(InvalidInputError, match="one class at a time"):
         create("additive", timesliver).explain(X, target="all")
     with pytest.raises(InvalidInputError, match="1 channels, but the model was fitted on 2"):

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from timesliver import Attribution, TimeSliverClassifier
+from classifier.conftest import small
+from timesliver import Attribution
 from timesliver.errors import InvalidInputError, InvalidParameterError
 from timesliver.metrics import Axioms, axioms
 
@@ -92,14 +93,14 @@ class TestBrokenExplainers:
     def test_completeness(self, X):
         doubled = changed(lambda positive, negative, X: (2 * positive, 2 * negative))
         exact = shares(X)
-        expected = np.abs(exact.logit - exact.bias).sum() / np.abs(exact.logit).sum()
+        expected = np.abs(exact.logit - exact.base).sum() / np.abs(exact.logit).sum()
         assert axioms(doubled, logits, X).completeness == pytest.approx(expected)
 
     def test_completeness_of_a_model_that_is_silent(self, X):
         def zeros(X):
             return np.zeros((len(X), 3))
 
-        found = axioms(lambda X: replace(shares(X), bias=BIAS[shares(X).target] + 2), zeros, X)
+        found = axioms(lambda X: replace(shares(X), base=BIAS[shares(X).target] + 2), zeros, X)
         exact = shares(X)
         assert found.completeness == pytest.approx(np.abs(exact.logit + 2).mean())
 
@@ -183,29 +184,31 @@ class TestBrokenExplainers:
 
 class TestTimeSliver:
     def fitted(self, data, positional_encoding):
-        return TimeSliverClassifier(
-            latent_dim=6,
-            segment_sizes=(3,),
-            positional_encoding=positional_encoding,
-            max_epochs=8,
-            random_state=0,
-        ).fit(*data)
+        how = {"positional_encoding": positional_encoding, "learning_rate": 1e-3}
+        return small(latent_dim=6, sizes=(3,), max_epochs=8, **how).fit(*data)
 
     def test_additive_and_max_scaled(self, data):
         model = self.fitted(data, False)
-        additive = axioms(lambda X: model.explain(X, method="additive"), model, data[0])
+        additive = axioms(model, model, data[0])
         assert additive.completeness < 1e-5
         assert additive.symmetry < 1e-5
         assert additive.sensitivity < 0.05
         assert additive.dummy < 0.05
         assert additive.scale > 0.01
-        scaled = axioms(model, model, data[0])
+        scaled = axioms(lambda X: model.explain(X, method="timesliver"), model, data[0])
         assert scaled.completeness > 0.5
         assert scaled.symmetry < 1e-5
 
+    @pytest.mark.parametrize("background", ["training", "series", None])
+    @pytest.mark.parametrize("smoothing", ["auto", 0])
+    def test_shares_are_complete_against_any_background(self, data, background, smoothing):
+        model = self.fitted(data, False)
+        how = {"background": background, "smoothing": smoothing}
+        assert axioms(lambda X: model.explain(X, **how), model, data[0]).completeness < 1e-5
+
     def test_positional_encoding_breaks_symmetry(self, data):
         model = self.fitted(data, True)
-        found = axioms(lambda X: model.explain(X, method="additive"), model, data[0])
+        found = axioms(model, model, data[0])
         assert found.completeness < 1e-5
         assert found.symmetry > 0.01
 

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from timesliver import TimeSliverClassifier
+from classifier.conftest import small, small_segments
+from timesliver import Segments, TimeSliverClassifier
 from timesliver.errors import InvalidInputError, InvalidParameterError, NotFittedError
 from timesliver.metrics import auprc, controls, untrained
 
@@ -16,9 +17,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def model(data):
-    return TimeSliverClassifier(
-        latent_dim=6, segment_sizes=(3,), positional_encoding=False, max_epochs=5, random_state=0
-    ).fit(*data)
+    return small(latent_dim=6, sizes=(3,), learning_rate=1e-3, max_epochs=5).fit(*data)
 
 
 def assert_same(first, second):
@@ -96,32 +95,51 @@ class TestControls:
     def test_parts_and_options_reach_the_untrained_network(self, data, model):
         X = data[0][:3]
         found = {
-            part: controls(X, 0, model, part, method="additive")["untrained"]
+            part: controls(X, 0, model, part)["untrained"]
             for part in ("positive", "negative", "net", "magnitude")
         }
         np.testing.assert_allclose(found["net"], found["positive"] - found["negative"])
         np.testing.assert_allclose(found["magnitude"], found["positive"] + found["negative"])
-        assert not np.allclose(found["positive"], controls(X, 0, model)["untrained"])
+        for how in ({"method": "timesliver"}, {"smoothing": 0}, {"centred": True}):
+            other = controls(X, 0, model, **how)["untrained"]
+            assert not np.allclose(found["positive"], other), how
 
 
 class TestUntrained:
     def test_same_settings_fresh_weights(self, data, model):
         before = model.logits(data[0])
         fresh = untrained(model, 7)
-        assert fresh.network_.config == model.network_.config
-        assert fresh.symbolizer_ is model.symbolizer_
+        weights, trained = fresh.network_.state_dict(), model.network_.state_dict()
+        assert {k: w.shape for k, w in weights.items()} == {k: w.shape for k, w in trained.items()}
+        assert fresh.symbolizers_ is model.symbolizers_
         assert not np.allclose(fresh.logits(data[0]), before)
         np.testing.assert_array_equal(model.logits(data[0]), before)
         np.testing.assert_array_equal(fresh.logits(data[0]), untrained(model, 7).logits(data[0]))
 
     def test_weights_are_those_before_training(self, data):
         X, y = data
-        frozen = TimeSliverClassifier(
-            positional_encoding=True, learning_rate=1e-30, max_epochs=1, random_state=5
-        ).fit(X, y)
+        encoder = Segments(positional_encoding=True, learning_rate=1e-30, max_epochs=1)
+        frozen = TimeSliverClassifier(encoder, random_state=5).fit(X, y)
         np.testing.assert_allclose(
             untrained(frozen, 5).logits(X), frozen.logits(X), rtol=1e-4, atol=1e-5
         )
+
+    def test_it_explains_itself_against_nothing(self, data, model):
+        fresh = untrained(model, 7)
+        found, plain = fresh.explain(data[0]), fresh.explain(data[0], background=None)
+        np.testing.assert_allclose(found.base + found.net.sum(1), found.logit, atol=1e-5)
+        np.testing.assert_array_equal(found.positive_by_channel, plain.positive_by_channel)
+        np.testing.assert_array_equal(found.base, plain.base)
+        assert found.magnitude.any()
+
+    def test_several_encoders_and_seeds(self, data):
+        X, y = data
+        encoders = [small_segments(sizes=(3,), max_epochs=1), small_segments(max_epochs=1)]
+        model = TimeSliverClassifier(encoders, n_estimators=2, random_state=0).fit(X, y)
+        fresh = untrained(model, 7)
+        assert len(fresh.network_.parts) == len(model.network_.parts) == 4
+        assert controls(X[:3], 7, model)["untrained"].any()
+        assert not np.allclose(fresh.logits(X), model.logits(X))
 
 
 class TestMistakes:

@@ -106,10 +106,11 @@ def test_nothing_is_left_of_masked_values(masking):
     keep = top_points(rng.normal(size=(len(X), X.shape[2])), 40)
     changed = np.where(keep[:, None], X, 100 * rng.normal(size=X.shape))
     one, other = mask_points(X, keep, masking), mask_points(changed, keep, masking)
-    codes = model.symbolizer_.transform(one)
-    np.testing.assert_array_equal(codes, model.symbolizer_.transform(other))
+    ((symbolizer,),) = model.symbolizers_
+    codes = symbolizer.transform(one)
+    np.testing.assert_array_equal(codes, symbolizer.transform(other))
     np.testing.assert_array_equal(model.logits(one), model.logits(other))
-    assert (codes != model.symbolizer_.transform(as_series(X))).any()
+    assert (codes != symbolizer.transform(as_series(X))).any()
     assert ((codes == 0) == ~np.broadcast_to(keep[:, None], X.shape)).all() == (
         masking == "no_symbol"
     )

@@ -88,7 +88,7 @@ def test_how_often_the_retrained_model_names_the_explained_class():
         positive_by_channel=np.abs(X)[:, None],
         negative_by_channel=np.zeros_like(X)[:, None],
         logit=np.zeros(len(X)),
-        bias=np.zeros(len(X)),
+        base=np.zeros(len(X)),
         target=explained,
         classes=np.array([False, True]),
         method="made up",
@@ -176,7 +176,7 @@ def test_our_classifiers_get_points_without_a_symbol():
             seen.append(X)
             return super().predict(X)
 
-    backbone = Spy(**small(max_epochs=10).get_params())
+    backbone = Spy(**small(max_epochs=10).get_params(deep=False))
     curve = unmasking_curve(backbone, (X, y), (X, y), scores, scores, [20])
     assert curve.mean[1] > 0.8
     for given in seen:

@@ -2,17 +2,19 @@
 
 import json
 from importlib.util import find_spec
+from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
+from sklearn.base import clone
 
 from timesliver import symbols
 from timesliver.errors import InvalidInputError, InvalidParameterError, NotFittedError
 from timesliver.series import as_series
-from timesliver.symbols import ABBA, NO_SYMBOL, SAX, SFA, Raw
+from timesliver.symbols import ABBA, NO_SYMBOL, SAX, SFA, Clock, One, Symbolizer
 from timesliver.symbols.base import code_dtype
 
 needs_fabba = pytest.mark.skipif(find_spec("fABBA") is None, reason="needs fABBA (extra abba)")
@@ -22,8 +24,10 @@ KINDS = {
     "sax-window": lambda: SAX(n_bins=4, window=3),
     "sfa": lambda: SFA(window=4, word_length=3, alphabet_size=3),
     "abba": lambda: ABBA(n_bins=5),
-    "raw": lambda: Raw(n_bins=5),
+    "clock": lambda: Clock(n_bins=5),
+    "one": One,
 }
+SHARED = ("clock", "one")  # one channel of codes for all channels of the series
 every_symbolizer = pytest.mark.parametrize(
     "make",
     [
@@ -31,6 +35,21 @@ every_symbolizer = pytest.mark.parametrize(
         for name, make in KINDS.items()
     ],
 )
+#: Of the symbolizers whose symbols differ by channel.
+each_of_its_own = pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(make, id=name, marks=needs_fabba if name == "abba" else ())
+        for name, make in KINDS.items()
+        if name not in SHARED
+    ],
+)
+
+
+def missing(symbolizer, observed):
+    """Where a symbolizer gives no symbol."""
+    observed = np.asarray(observed)
+    return ~(observed.any(axis=1, keepdims=True) if symbolizer.shared else observed)
 
 
 @pytest.fixture
@@ -51,7 +70,7 @@ series = array_shapes(min_dims=3, max_dims=3, max_side=12).flatmap(
 def test_codes_are_small_integers_of_the_shape_of_the_series(make, X):
     symbolizer = make()
     codes = symbolizer.fit_transform(X)
-    assert codes.shape == X.shape
+    assert codes.shape == ((3, 1, 30) if symbolizer.shared else X.shape)
     assert codes.dtype == np.uint8
     assert codes.max() <= symbolizer.n_symbols
 
@@ -62,7 +81,7 @@ def test_codes_are_small_integers_of_the_shape_of_the_series(make, X):
 def test_exactly_the_unobserved_points_have_no_symbol(make, X):
     symbolizer = make()
     codes = symbolizer.fit_transform(X)
-    np.testing.assert_array_equal(codes == NO_SYMBOL, np.isnan(X))
+    np.testing.assert_array_equal(codes == NO_SYMBOL, missing(symbolizer, ~np.isnan(X)))
     assert codes.max() <= symbolizer.n_symbols
 
 
@@ -94,7 +113,7 @@ def test_state_is_plain_and_rebuilds_the_symbolizer(make, X):
     np.testing.assert_array_equal(rebuilt.transform(X), symbolizer.transform(X))
 
 
-@pytest.mark.parametrize("kind", [SAX, Raw, ABBA])
+@pytest.mark.parametrize("kind", [SAX, Clock, ABBA])
 def test_settings_given_as_numpy_numbers_are_still_plain(kind):
     config, _ = kind(n_bins=np.int64(5)).state()
     assert json.loads(json.dumps(config))["settings"]["n_bins"] == 5
@@ -177,10 +196,12 @@ def test_masked_points_have_no_symbol(make, X):
     symbolizer = make().fit(X)
     keep = np.arange(X.shape[-1]) % 3 > 0
     masked = as_series(X).mask(np.tile(keep, (len(X), 1)))
-    np.testing.assert_array_equal(symbolizer.transform(masked) == NO_SYMBOL, np.isnan(X) | ~keep)
+    np.testing.assert_array_equal(
+        symbolizer.transform(masked) == NO_SYMBOL, missing(symbolizer, ~np.isnan(X) & keep)
+    )
 
 
-@every_symbolizer
+@each_of_its_own
 def test_a_constant_channel_has_one_symbol(make, X):
     X[0, 0] = 0.1
     codes = make().fit_transform(X)
@@ -197,7 +218,7 @@ def test_one_or_two_time_points_have_symbols(make, n_timepoints):
     assert codes.min() >= 1
 
 
-@every_symbolizer
+@each_of_its_own
 def test_a_channel_missing_in_training_can_come_later(make, X):
     Y = X.copy()
     Y[:, 1] = np.nan
@@ -224,11 +245,13 @@ def test_the_series_given_stay_as_they_are(make, X):
     np.testing.assert_array_equal(X, before)
 
 
-@pytest.mark.parametrize("name", ["sax", "sfa", "abba", "raw"])
+@pytest.mark.parametrize("name", ["sax", "sfa", "abba", "clock", "one"])
 def test_create_by_name(name):
     symbolizer = symbols.create(name, 9)
     assert symbolizer.name == name
-    assert symbolizer.n_symbols == 9
+    assert symbolizer.n_symbols == (1 if name == "one" else 9)
+    assert repr(symbols.create(name)) == repr(type(symbolizer)())
+    assert name in symbols.names()
 
 
 def test_create_returns_the_instance_given():
@@ -238,12 +261,48 @@ def test_create_returns_the_instance_given():
 
 @pytest.mark.parametrize("name", ["SAX", "", None, ["sax"]])
 def test_create_names_the_known_ones_when_the_name_is_unknown(name):
-    with pytest.raises(InvalidParameterError, match="'sax', 'sfa', 'abba', 'raw'"):
+    with pytest.raises(InvalidParameterError, match="'sax', 'sfa', 'abba', 'clock', 'one'"):
         symbols.create(name, 9)
 
 
-@pytest.mark.parametrize("name", ["sax", "sfa", "abba", "raw"])
-@pytest.mark.parametrize("n_bins", [1, 0, -3, 2.5, True, "5", 40_000])
+@pytest.mark.parametrize(
+    ("name", "n_bins"),
+    [
+        *product(["sax", "sfa", "abba"], [1, 0, -3, 2.5, True, "5", 40_000]),
+        *product(["clock"], [0, -3, 2.5, True, "5", 40_000]),
+    ],
+)
 def test_impossible_numbers_of_bins_are_refused(name, n_bins):
     with pytest.raises(InvalidParameterError):
         symbols.create(name, n_bins)
+
+
+@every_symbolizer
+def test_settings_are_those_of_scikit_learn(make, X):
+    symbolizer = make()
+    again = clone(symbolizer.fit(X))
+    assert again.get_params() == symbolizer.get_params()
+    assert again.n_channels_ is None
+    for name, value in symbolizer.get_params().items():
+        assert getattr(again.set_params(**{name: value}), name) == value
+
+
+@pytest.mark.parametrize("kind", [SAX, ABBA, Clock])
+def test_settings_changed_later_are_checked_by_fit(kind, X):
+    with pytest.raises(InvalidParameterError, match="n_bins must be a whole number"):
+        kind().set_params(n_bins=0).fit(X)
+
+
+def test_a_symbolizer_of_the_user(X):
+    class Sign(Symbolizer):
+        name = "sign"
+        n_symbols = 2
+
+        def _transform(self, series):
+            return np.where(series.values < 0, 1, 2)
+
+    codes = Sign().fit_transform(X)
+    np.testing.assert_array_equal(codes, np.where(np.isnan(X), 0, np.where(X < 0, 1, 2)))
+    assert symbols.create(Sign()).name == "sign"
+    with pytest.raises(InvalidParameterError, match="there is no symbolizer 'sign'"):
+        symbols.create("sign")

@@ -11,7 +11,7 @@ class. Everything runs over the non-zero entries of Z; no (kappa, n*J, q) array 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -35,9 +35,9 @@ class Phi(NamedTuple):
     ----------
     positive, negative : tensors of shape (B, K, v, L)
         phi+ and phi- of every time point, split by channel.
-    positive_by_symbol, negative_by_symbol : tensors of shape (B, K, J, n) or None
+    positive_by_symbol, negative_by_symbol : tensors of shape (B, K, v, n) or None
         The same scores summed over segments, split by the symbol that gated them, if the
-        network has one set of symbols only.
+        network has one set of symbols only, and every channel has its own.
     """
 
     positive: Tensor
@@ -72,7 +72,7 @@ def phi(
     B, v, L = batch.values.shape
     K = targets.shape[1]
     signs = [batch.values.new_zeros(B, K, v, L) for _ in range(2)]
-    by_symbol: dict[int, list[Tensor]] = {}
+    by_symbol: dict[tuple[int, int], list[Any]] = {}
     for term, moments in encoded:
         W = term.weight()
         W = F.pad(W - W.mean(0) if centred else W, (0, 0, 1, 0))  # no weight for "no symbol"
@@ -89,13 +89,13 @@ def phi(
             torch.stack([entries.by_symbol(pair[sign]) for pair in by_class], 1)
             for sign in range(2)
         ]
-        known = by_symbol.setdefault(getattr(term, "symbols", 0), symbols)
-        if known is not symbols:
-            by_symbol[getattr(term, "symbols", 0)] = [
-                a + b for a, b in zip(known, symbols, strict=True)
-            ]
-    of_one = next(iter(by_symbol.values())) if len(by_symbol) == 1 else [None, None]
-    return Phi(signs[0], signs[1], of_one[0], of_one[1])
+        of = id(moments.view), getattr(term, "symbols", 0)  # one view's symbols are not another's
+        known = by_symbol.get(of, [0, 0])
+        by_symbol[of] = [a + b for a, b in zip(known, symbols, strict=True)]
+    of_one = list(by_symbol.values())
+    if len(of_one) == 1 and of_one[0][0].shape[2] == v:
+        return Phi(signs[0], signs[1], *of_one[0])
+    return Phi(signs[0], signs[1], None, None)
 
 
 def to_time_points(segments: Tensor, view: View, m: int) -> Tensor:

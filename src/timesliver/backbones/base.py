@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from timesliver.backbones.layers import mean_over_time, seeded
+from timesliver.backbones.sight import Sight
 from timesliver.errors import InvalidInputError
 from timesliver.estimator import SeriesClassifier
 from timesliver.network.batch import Batch
@@ -59,6 +60,11 @@ class BackboneNetwork(nn.Module, ABC):
     @abstractmethod
     def features(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the last features, shape (B, width, T), and how many of T belong to each case."""
+
+    @property
+    def sight(self) -> Sight | None:
+        """What a position of `features` sees of the series; None is all of it, or not known."""
+        return None
 
     def numbers_per_case(self, n_timepoints: int) -> int:
         """Return the size of the intermediate arrays of one case."""

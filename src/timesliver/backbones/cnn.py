@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from torch import Tensor, nn
 
 from timesliver.backbones.base import BackboneClassifier, BackboneNetwork
 from timesliver.backbones.layers import Convolution, check_widths, inside, mlp
+from timesliver.backbones.sight import Sight
 from timesliver.errors import check_count
 from timesliver.network.batch import Batch
 
@@ -47,6 +48,16 @@ class CNNNetwork(BackboneNetwork):
             if layer < len(self.pools):
                 x, lengths = self.pools[layer](x), (lengths + 1) // 2
         return x, lengths
+
+    @property
+    def sight(self) -> Sight:
+        """What a position of `features` sees of the series."""
+        sight = Sight()
+        for convolution, pool in zip_longest(
+            self.convolutions, self.pools, fillvalue=nn.Identity()
+        ):
+            sight = sight.through(convolution, pool)
+        return sight
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

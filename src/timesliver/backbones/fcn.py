@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from timesliver.backbones.base import BackboneClassifier, BackboneNetwork
 from timesliver.backbones.layers import Convolution, check_widths, inside
+from timesliver.backbones.sight import Sight
 from timesliver.errors import InvalidParameterError
 from timesliver.network.batch import Batch
 
@@ -43,6 +44,11 @@ class FCNNetwork(BackboneNetwork):
         for convolution in self.convolutions:
             x = convolution(x, within)  # (B, width, L)
         return x, batch.lengths
+
+    @property
+    def sight(self) -> Sight:
+        """What a position of `features` sees of the series."""
+        return Sight().through(*self.convolutions)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from timesliver.backbones.base import BackboneClassifier, BackboneNetwork
 from timesliver.backbones.layers import BatchNorm, Convolution, check_widths, inside
+from timesliver.backbones.sight import Sight
 from timesliver.errors import check_count
 from timesliver.network.batch import Batch
 
@@ -45,6 +47,10 @@ class _Inception(nn.Module):
         y: Tensor = self.relu(self.norm(torch.cat([*branches, self.pooled(x)], 1), within))
         return y
 
+    def sees(self, before: Sight) -> Sight:
+        """Return what a position sees of the series, from what one of the input does."""
+        return before.beside(*(before.through(branch) for branch in (*self.branches, self.pooled)))
+
 
 class InceptionTimeNetwork(BackboneNetwork):
     """Inception modules with shortcuts; see `InceptionTime`."""
@@ -55,7 +61,7 @@ class InceptionTimeNetwork(BackboneNetwork):
         kernel_sizes = check_widths("kernel_sizes", settings.kernel_sizes)
         n_in, total = self.n_channels, settings.width * (len(kernel_sizes) + 1)
         self.numbers_per_point = 3 * total
-        self.inceptions = nn.ModuleList(
+        self.inceptions: Any = nn.ModuleList(
             _Inception(n_in if layer == 0 else total, settings.width, kernel_sizes)
             for layer in range(settings.depth)
         )
@@ -76,6 +82,16 @@ class InceptionTimeNetwork(BackboneNetwork):
                 block = layer // _RESIDUAL
                 x = start = self.relus[block](x + self.shortcuts[block](start, within))
         return x, batch.lengths
+
+    @property
+    def sight(self) -> Sight:
+        """What a position of `features` sees of the series."""
+        sight = start = Sight()
+        for layer, module in enumerate(self.inceptions):
+            sight = module.sees(sight)
+            if (layer + 1) % _RESIDUAL == 0:
+                sight = start = sight.beside(start)
+        return sight
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

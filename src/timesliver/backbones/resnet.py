@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from torch import Tensor, nn
 
 from timesliver.backbones.base import BackboneClassifier, BackboneNetwork
 from timesliver.backbones.layers import Convolution, check_widths, inside
+from timesliver.backbones.sight import Sight
 from timesliver.network.batch import Batch
 
 __all__ = ["ResNet", "ResNetNetwork"]
@@ -38,6 +40,10 @@ class _Block(nn.Module):
         total: Tensor = self.relu(y + self.shortcut(x, within))
         return total
 
+    def sees(self, before: Sight) -> Sight:
+        """Return what a position sees of the series, from what one of the input does."""
+        return before.through(*self.convolutions).beside(before.through(self.shortcut))
+
 
 class ResNetNetwork(BackboneNetwork):
     """Residual blocks of convolutions; see `ResNet`."""
@@ -46,7 +52,7 @@ class ResNetNetwork(BackboneNetwork):
         widths = check_widths("widths", settings.widths)
         kernel_sizes = check_widths("kernel_sizes", settings.kernel_sizes)
         self.numbers_per_point = 2 * max(widths)
-        self.blocks = nn.ModuleList(
+        self.blocks: Any = nn.ModuleList(
             _Block(n_in, n_out, kernel_sizes)
             for n_in, n_out in pairwise((self.n_channels, *widths))
         )
@@ -59,6 +65,14 @@ class ResNetNetwork(BackboneNetwork):
         for block in self.blocks:
             x = block(x, within)  # (B, width, L)
         return x, batch.lengths
+
+    @property
+    def sight(self) -> Sight:
+        """What a position of `features` sees of the series."""
+        sight = Sight()
+        for block in self.blocks:
+            sight = block.sees(sight)
+        return sight
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

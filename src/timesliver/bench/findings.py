@@ -69,12 +69,12 @@ class Findings:
 
     def spread(self, suite: str, *, decimals: int | None = 3, **asked: Any) -> str:
         """Return the standard deviation over the trials as text; see `number`."""
-        found = self._find(suite, **asked).spread
-        if found is None:
+        deviation = self._find(suite, **asked).spread
+        if deviation is None:
             raise InvalidInputError(
                 f"there is a single trial of {_words(asked)} in {suite}; it has no spread"
             )
-        return number(found, decimals)
+        return number(deviation, decimals)
 
     def number(self, suite: str, **asked: Any) -> float:
         """Return the mean over the trials.
@@ -104,10 +104,10 @@ class Findings:
 
     def paper(self, table: str, row: str, column: str) -> str:
         """Return a number as the paper prints it, without its spread."""
-        found = paper.load(table).get(row, column)
-        if found is None or found.mean is None:
+        printed = paper.load(table).get(row, column)
+        if printed is None or printed.mean is None:
             raise InvalidInputError(f"the paper prints no number for {row}, {column} in {table}")
-        return found.text.partition("±")[0]
+        return printed.text.partition("±")[0]
 
     def table(self, suite: str, name: str) -> str:
         """Return a table of a suite as Markdown."""

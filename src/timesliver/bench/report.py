@@ -166,15 +166,15 @@ def _tables(outcome: Outcome) -> list[tuple[tables.Table, str]]:
 
 def _drawings(outcome: Outcome) -> list[tuple[str, figures.Drawing | str]]:
     """Return the figures of a suite; those that cannot be drawn yet as the reason why."""
-    found: list[tuple[str, figures.Drawing | str]] = []
+    drawings: list[tuple[str, figures.Drawing | str]] = []
     for content in outcome.suite.figures:
         name = content["name"]
         try:
             made = figures.build(outcome.suite, outcome.records, outcome.preset, name)
-            found += [(name, drawing) for drawing in made]
+            drawings += [(name, drawing) for drawing in made]
         except (InvalidInputError, MissingExtraError) as error:
-            found.append((name, str(error)))
-    return found
+            drawings.append((name, str(error)))
+    return drawings
 
 
 def _embedded(drawing: figures.Drawing) -> str:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from timesliver.typing import JSONDict
 
-__all__ = ["upgrade"]
+__all__ = ["upgrade", "upgrade_weights"]
 
 _OF_THE_CLASSIFIER = ("class_weight", "random_state")
 
@@ -42,25 +42,34 @@ def upgrade(
         "views": [{"encoder": encoder, "symbols": [symbols]}],
         "parts": [{"view": 0, "encoder": encoder}],
     }
-    shape = tensors["network.head.weight"].shape  # (C, sizes, v or 1, rows, columns)
-    n_channels, n_symbols = header["fitted"]["n_channels_"], _n_symbols(symbols)
-    moved: dict[str, NDArray[Any]] = {}
-    for name, tensor in tensors.items():
-        if name == "network.head.weight":
-            for size in range(shape[1]):
-                term = f"network.parts.0.terms.{size}.0"
-                moved[f"{term}.weights.weight"] = tensor[:, size]
-                average = (1, n_channels, n_symbols, settings["latent_dim"])
-                moved[f"{term}.average"] = np.zeros(average, np.float32)
-        elif name == "network.head.bias":
-            moved["network.bias"] = tensor
-        elif name.startswith("network.projection."):
-            moved[name.replace("projection", "parts.0.stem", 1)] = tensor
-        elif name.startswith("network."):
-            moved[name.replace("network.", "network.parts.0.", 1)] = tensor
-        else:
-            moved[name.replace("input.symbols.", "input.symbols.0.0.", 1)] = tensor
+    shape = header["fitted"]["n_channels_"], _n_symbols(symbols), settings["latent_dim"]
+    weights = {k: t for k, t in tensors.items() if k.startswith("network.")}
+    moved = {k: t for k, t in tensors.items() if k not in weights}
+    moved = {k.replace("input.symbols.", "input.symbols.0.0.", 1): t for k, t in moved.items()}
+    old_names = {k.removeprefix("network."): t for k, t in weights.items()}
+    moved |= {f"network.{k}": t for k, t in upgrade_weights(old_names, *shape).items()}
     return moved, upgraded
+
+
+def upgrade_weights(
+    weights: dict[str, NDArray[Any]], n_channels: int, n_symbols: int, latent_dim: int
+) -> dict[str, NDArray[Any]]:
+    """Return the weights of a network by the names they have now."""
+    moved: dict[str, NDArray[Any]] = {}
+    for name, weight in weights.items():
+        if name == "head.weight":  # (C, sizes, v or 1, rows, columns)
+            for size in range(weight.shape[1]):
+                term = f"parts.0.terms.{size}.0"
+                moved[f"{term}.weights.weight"] = weight[:, size]
+                average = np.zeros((1, n_channels, n_symbols, latent_dim), np.float32)
+                moved[f"{term}.average"] = average
+        elif name == "head.bias":
+            moved["bias"] = weight
+        elif name.startswith("projection."):
+            moved[name.replace("projection", "parts.0.stem", 1)] = weight
+        else:
+            moved[f"parts.0.{name}"] = weight
+    return moved
 
 
 def _n_symbols(symbols: JSONDict) -> int:

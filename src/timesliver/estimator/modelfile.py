@@ -25,7 +25,15 @@ _FITTED = ("n_features_in_", "n_channels_", "n_timepoints_", "history_", "n_iter
 #: Settings of the machine and the moment, not of the model.
 PASSING = ("device", "n_jobs", "verbose", "callbacks")
 # What goes wrong when the description in a file is damaged.
-_DAMAGED = (KeyError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError)
+_DAMAGED = (
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    RuntimeError,
+    ArithmeticError,
+    MemoryError,
+)
 
 
 def write_model(model: SeriesClassifier, path: str | os.PathLike[str]) -> None:

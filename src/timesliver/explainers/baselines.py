@@ -15,6 +15,7 @@ from timesliver.errors import InvalidParameterError, check_choice
 from timesliver.explainers.base import Explainer
 from timesliver.explainers.segments import default_window
 from timesliver.network.batch import Batch
+from timesliver.sampling import rank_in_class
 
 __all__ = ["AgainstBaselines", "AgainstTraining", "ReferenceExplainer", "References"]
 
@@ -158,7 +159,4 @@ def _balanced(labels: Any, n: int, seed: int) -> Any:
     order = rng.permutation(len(labels))
     _, classes = np.unique(labels, return_inverse=True)
     classes = rng.permutation(classes.max() + 1)[classes[order]]  # which class comes first
-    rank = np.empty(len(order), dtype=np.int64)  # how many of its class come before a case
-    for label in np.unique(classes):
-        rank[classes == label] = np.arange((classes == label).sum())
-    return order[np.lexsort((classes, rank))[:n]]
+    return order[np.lexsort((classes, rank_in_class(classes)))[:n]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -15,7 +16,8 @@ from timesliver.backbones import (
     LSTMNetwork,
     TransformerNetwork,
 )
-from timesliver.errors import InvalidParameterError, NotApplicableError
+from timesliver.backbones.sight import Sight
+from timesliver.errors import InvalidParameterError, NotApplicableError, check_number
 from timesliver.explainers.base import Case, Explainer, Scores
 from timesliver.network.batch import Batch
 
@@ -29,8 +31,10 @@ class GradCAM(Explainer):
     gradient of the logit with respect to F_k. What is positive speaks for the class, what is
     negative against it. Channels are not told apart.
 
-    The positions of the layer count as spread evenly over the series. "paper": each time point
-    takes the nearest one. "fair": the map is interpolated between their centres.
+    "paper": each time point takes the nearest position of the layer, as if these were spread
+    evenly. "fair": every position is put at the centre of the points that it sees, and the map
+    is interpolated between. The features of a backbone say what they see; positions of other
+    layers count as spread evenly unless `sight` says otherwise.
 
     Parameters
     ----------
@@ -39,6 +43,9 @@ class GradCAM(Explainer):
     layer : Module or None
         The layer inside the network whose output, (B, channels, T), is looked at. None is the
         features of a backbone, and the last `nn.Conv1d` of another module.
+    sight : (float, float, float) or None
+        For "fair", step, first and last: position u of the layer sees the points
+        ``step*u + first`` to ``step*u + last``.
     **shared
         Those of `Explainer`.
     """
@@ -48,8 +55,16 @@ class GradCAM(Explainer):
     has_settings: ClassVar[bool] = True
     needs_gradients: ClassVar[bool] = True
 
-    def __init__(self, model: Any, *, layer: nn.Module | None = None, **shared: Any) -> None:
+    def __init__(
+        self,
+        model: Any,
+        *,
+        layer: nn.Module | None = None,
+        sight: Sequence[float] | None = None,
+        **shared: Any,
+    ) -> None:
         self.layer = layer
+        self.sight = None if sight is None else _checked(sight)
         super().__init__(model, **shared)
 
     def _check_model(self) -> None:
@@ -75,6 +90,8 @@ class GradCAM(Explainer):
                     f"n_positions), or use integrated_gradients"
                 )
             self.layer = convolutions[-1]
+        elif self.sight is None:
+            self.sight = network.sight
 
     def _scores(self, inputs: Batch, cases: list[Case]) -> Scores:
         targets = torch.tensor([case.target for case in cases], device=inputs.lengths.device)
@@ -100,9 +117,16 @@ class GradCAM(Explainer):
                 f"the logits do not depend on the layer {self.layer!r}; name one that they pass"
             )
         alpha = gradient.mean(2, keepdim=True)  # (B, width, 1)
-        positions = (alpha * features.detach()).sum(1, keepdim=True)  # (B, 1, T)
-        mode = "nearest" if self.setting == "paper" else "linear"
-        return F.interpolate(positions.to(inputs.values), inputs.n_timepoints, mode=mode)[:, 0]
+        found = (alpha * features.detach()).sum(1).to(inputs.values)  # (B, T)
+        L, T = inputs.n_timepoints, found.shape[1]
+        if self.setting == "paper":
+            return F.interpolate(found[:, None], L)[:, 0]
+        sight = self.sight or Sight.even(L, T)
+        t = torch.arange(L, device=found.device)
+        place = ((t - sight.centre) / sight.step).clamp(0, T - 1)
+        before = place.long()
+        after = (before + 1).clamp(max=T - 1)
+        return torch.lerp(found[:, before], found[:, after], place - before)
 
     def _ask(self, inputs: Batch) -> tuple[Tensor, Tensor]:
         """Return the features, (B, width, T), and the logits that follow from them, (B, C)."""
@@ -124,3 +148,16 @@ class GradCAM(Explainer):
                 f"{type(self.layer).__name__} gave {got}"
             )
         return outputs[-1], logits
+
+
+def _checked(sight: Sequence[float]) -> Sight:
+    """Return what a caller says that positions see."""
+    if not isinstance(sight, Sequence) or len(sight) != 3:
+        raise InvalidParameterError(
+            f"sight must be three numbers, step, first and last; got {sight!r}"
+        )
+    step, first, last = sight
+    check_number("the step of sight", step, above=0)
+    check_number("the first point of sight", first)
+    check_number("the last point of sight", last, least=first)
+    return Sight(step, first, last)

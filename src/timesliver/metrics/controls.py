@@ -43,7 +43,7 @@ def controls(
     part : {"positive", "negative", "net", "magnitude"}
         Which scores of the untrained network to take.
     **how
-        How the untrained network explains itself: ``method`` and its options, see
+        How the untrained network explains itself: ``target``, ``method`` and its options, see
         `TimeSliverClassifier.explain`.
 
     Returns
@@ -70,6 +70,11 @@ def controls(
     }
     if model is not None:
         explanation = untrained(model, seed).explain(X, **how)
+        if len(explanation) != len(series):
+            raise InvalidParameterError(
+                "controls have one map per case, of one class each; leave target out, or give a "
+                "label"
+            )
         scores["untrained"] = attribution_part(explanation, part)
     zscore = np.abs(standardize(series.values, series.observed))
     return scores | {"zscore": zscore, "difference": _difference(series)}
@@ -78,7 +83,9 @@ def controls(
 def untrained(model: TimeSliverClassifier, random_state: Any = None) -> TimeSliverClassifier:
     """Return a classifier like this one whose network has fresh weights, before any training.
 
-    Symbols and scales stay those of the model, which is left as it is.
+    Symbols and scales stay those of the model, which is left as it is. The network has not seen
+    the training series, so its additive shares are not measured against their average, and
+    weights that are found in closed form are still 0.
 
     Parameters
     ----------

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from timesliver.sampling import rank_in_class
 from timesliver.typing import BoolArray, IntArray
 
 __all__ = ["choose_cases"]
@@ -39,17 +40,9 @@ def choose_cases(predicted: NDArray[Any], mistaken: BoolArray, n_most: int) -> I
     if n_cases <= n_most:
         return np.arange(n_cases)
     mistakes = np.flatnonzero(mistaken)
-    mistakes = mistakes[np.argsort(_turns(predicted[mistakes]), kind="stable")][: n_most // 2]
+    turns = rank_in_class(predicted[mistakes])
+    mistakes = mistakes[np.argsort(turns, kind="stable")][: n_most // 2]
     others = np.setdiff1d(np.arange(n_cases), mistakes)
-    turns = _turns(predicted[others]) + n_cases * mistaken[others]  # further mistakes come last
+    turns = rank_in_class(predicted[others]) + n_cases * mistaken[others]  # mistakes come last
     others = others[np.argsort(turns, kind="stable")][: n_most - len(mistakes)]
     return np.sort(np.concatenate([mistakes, others]))
-
-
-def _turns(labels: NDArray[Any]) -> IntArray:
-    """Return how many cases with the same label come before each case."""
-    turns = np.zeros(len(labels), dtype=np.int64)
-    for label in np.unique(labels):
-        mine = np.flatnonzero(labels == label)
-        turns[mine] = np.arange(len(mine))
-    return turns

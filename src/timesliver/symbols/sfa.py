@@ -86,6 +86,7 @@ class SFA(Symbolizer):
     @classmethod
     def with_bins(cls, n_bins: int) -> Self:
         """Make words of two letters with at most ``n_bins`` different words (but at least 4)."""
+        check_count("n_bins", n_bins, 2, _MOST_SYMBOLS)
         return cls(word_length=2, alphabet_size=max(2, isqrt(n_bins)))
 
     def _fit(self, series: PaddedSeries) -> None:

@@ -196,8 +196,8 @@ class _Run:
     def epoch(self, number: int) -> Record:
         """Train one epoch, and keep its weights if they are the best so far."""
         start = time.perf_counter()
-        weight = self.settings.sparsity * min(1.0, (number + 1) / _WARM_UP)
-        record: Record = {"epoch": number, "learning_rate": self.schedule.get_last_lr()[0]}
+        weight = float(self.settings.sparsity) * min(1.0, (number + 1) / _WARM_UP)
+        record: Record = {"epoch": number, "learning_rate": float(self.schedule.get_last_lr()[0])}
         record["train_loss"] = self._pass(number, weight)
         score = (0.0, -record["train_loss"])
         if self.validation is not None:

@@ -52,8 +52,7 @@ def solve(
     network : Module
         Maps a batch to logits; in closed form, a `TimeSliverNetwork`.
     cases, validation : Cases
-        What to learn from, and what to choose by; the closed form needs no validation cases and
-        learns from these as well.
+        What to learn from, and what to choose by; the closed form looks at the former only.
     how : Descent or Ridge
         Which way.
     seed : int

@@ -184,16 +184,16 @@ def _styles(names: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def _legend(figure: Figure, axes: Sequence[Sequence[Axes]]) -> None:
-    found = {}
+    entries = {}
     for line in axes:
         for ax in line:
             handles, names = ax.get_legend_handles_labels()
-            found.update(dict(zip(names, handles, strict=True)))
-    if len(found) > 1:
-        columns = max(1, min(len(found), math.floor(figure.get_figwidth() / 1.9)))
+            entries.update(dict(zip(names, handles, strict=True)))
+    if len(entries) > 1:
+        columns = max(1, min(len(entries), math.floor(figure.get_figwidth() / 1.9)))
         figure.legend(
-            list(found.values()),
-            list(found),
+            list(entries.values()),
+            list(entries),
             loc="outside lower center",
             ncols=columns,
             frameon=False,

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from timesliver.bench.figures.spec import FigureSpec, series_names
 from timesliver.bench.tables.cells import Cell
 from timesliver.bench.tables.runs import Measured, Run, distinct
+from timesliver.bench.tables.significance import Field
 from timesliver.errors import InvalidInputError
 from timesliver.metrics import critical_difference_diagram
 
@@ -24,7 +25,7 @@ def draw_ranks(spec: FigureSpec, runs: Sequence[Run], labels: Mapping[str, str])
     names = series_names(runs, spec.by, labels)
     groups: dict[object, list[Run]] = {}
     for run in runs:
-        key = tuple(run.get(field) for field in spec.by)
+        key = tuple(run.get(name) for name in spec.by)
         groups.setdefault((run.get(spec.panel), key), []).append(run)
     means = [
         [
@@ -34,19 +35,18 @@ def draw_ranks(spec: FigureSpec, runs: Sequence[Run], labels: Mapping[str, str])
         for dataset in distinct(run.get(spec.panel) for run in runs)
     ]
     results = np.array(means, dtype=np.float64).reshape(len(means), len(names))  # None is NaN
-    ranked = [i for i in range(len(names)) if np.isfinite(results[:, i]).mean() >= 0.5]
-    complete = np.atleast_1d(np.isfinite(results[:, ranked]).all(axis=1))
-    if len(ranked) < 3 or complete.sum() < 2:
+    field = Field.of(results)
+    if len(field.ranked) < 3 or len(field.results) < 2:
         raise InvalidInputError(
             f"figure {spec.name!r} needs results of three methods on the same two data sets; "
-            f"there are {len(ranked)} methods on {complete.sum()}"
+            f"there are {len(field.ranked)} methods on {len(field.results)}"
         )
     figure = critical_difference_diagram(
-        results[complete][:, ranked],
-        [list(names.values())[i] for i in ranked],
+        field.results,
+        [list(names.values())[i] for i in field.ranked],
         higher_is_better=spec.best == "max",
     )
-    figure.suptitle(f"{spec.title} ({complete.sum()} data sets)", y=1.02)
+    figure.suptitle(f"{spec.title} ({len(field.results)} data sets)", y=1.02)
     figure.supxlabel(
         "A bar joins methods that one-sided Wilcoxon tests with Holm's correction, by aeon, do not "
         "part;\nthe table's two-sided tests correct for all pairs and part fewer.",

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from timesliver.bench.jobs import TASKS, Job, canonical
+from timesliver.encoders.presets import PRESETS
 from timesliver.errors import InvalidInputError, check_choice
 from timesliver.typing import JSONDict
 
@@ -33,7 +34,8 @@ class Catalogue:
     Attributes
     ----------
     datasets, models, explainers : dict
-        Settings by name; those of a model may differ by data set, under "sets".
+        Settings by name; those of a model may differ by data set, under "sets", where "preset"
+        stands for the settings of that name in `timesliver.encoders.presets`.
     labels : dict
         How names are printed, where not as they are.
     """
@@ -71,10 +73,11 @@ class Catalogue:
         """Return class and options of a model, as they are for a data set."""
         entry = self._find("model", self.models, name)
         base = self.model(entry["like"], dataset) if "like" in entry else {"options": {}}
-        special = entry.get("sets", {}).get(dataset, {})
+        special = dict(entry.get("sets", {}).get(dataset, {}))
+        preset = _in_one_row(special.pop("preset")) if "preset" in special else {}
         return {
             "class": entry.get("class", base.get("class")),
-            "options": {**base["options"], **entry.get("options", {}), **special},
+            "options": {**base["options"], **entry.get("options", {}), **preset, **special},
         }
 
     def label(self, name: str) -> str:
@@ -106,8 +109,8 @@ class Suite:
     def jobs(self, preset: str = "quick") -> list[Job]:
         """Return the jobs of a preset, each once, in the order of the file."""
         check_choice("preset", preset, tuple(self.presets))
-        found = (job for group in self.groups for job in self._expand(group, preset))
-        return list(dict.fromkeys(found))
+        jobs = (job for group in self.groups for job in self._expand(group, preset))
+        return list(dict.fromkeys(jobs))
 
     def _expand(self, group: JSONDict, preset: str) -> Iterator[Job]:
         wanted = {**self.presets[preset], **group, **group.get(preset, {})}
@@ -151,8 +154,8 @@ def names() -> list[str]:
     True
     """
     files = resources.files("timesliver.bench.suites").iterdir()
-    found = [Path(file.name) for file in files if file.name.endswith(".toml")]
-    return sorted(file.stem for file in found if file.name != _CATALOGUE)
+    written = [Path(file.name) for file in files if file.name.endswith(".toml")]
+    return sorted(file.stem for file in written if file.name != _CATALOGUE)
 
 
 def load_suite(name: str | Path) -> Suite:
@@ -206,6 +209,18 @@ def catalogue() -> Catalogue:
 def _extended(known: Catalogue, more: JSONDict) -> Catalogue:
     parts = ("datasets", "models", "explainers", "labels")
     return Catalogue(*({**getattr(known, part), **more.get(part, {})} for part in parts))
+
+
+def _in_one_row(preset: str) -> JSONDict:
+    """Return the settings of a preset in the spelling of the records."""
+    if preset not in PRESETS:
+        raise InvalidInputError(f"there is no preset {preset!r}; known are {', '.join(PRESETS)}")
+    settings = dict(PRESETS[preset])
+    return {
+        "n_bins": settings.pop("symbols").n_bins,
+        "segment_sizes": settings.pop("sizes"),
+        **settings,
+    }
 
 
 def _as_list(value: Any) -> list[Any]:

@@ -85,8 +85,8 @@ def collect(
     Without a preset these are the jobs of all presets that have a record, and nothing is missing.
     Records of configurations that the suite no longer has are left out in any case.
     """
-    found = records.values() if isinstance(records, Mapping) else records
-    by_hash = {record.hash: record for record in found}
+    given = records.values() if isinstance(records, Mapping) else records
+    by_hash = {record.hash: record for record in given}
     presets = list(suite.presets) if preset is None else [preset]
     runs = []
     jobs = [job for one in presets for job in suite.jobs(one)]

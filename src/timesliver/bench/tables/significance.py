@@ -11,8 +11,9 @@ from scipy.stats import ttest_rel
 
 from timesliver.bench.tables.runs import Trial
 from timesliver.metrics import average_ranks, wilcoxon_holm
+from timesliver.typing import FloatArray
 
-__all__ = ["FEWEST_SETS", "Verdict", "compare", "over_sets"]
+__all__ = ["FEWEST_SETS", "Field", "Verdict", "compare", "over_sets"]
 
 #: With fewer pairs Wilcoxon's test cannot reach the 5 % level.
 FEWEST_SETS = 6
@@ -36,6 +37,37 @@ class Verdict:
     text: str
     tested: bool = False
     significant: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """Methods that can be ranked, and their results where all of them have one.
+
+    Attributes
+    ----------
+    results : array of shape (n_sets, n_ranked)
+        The results on the data sets on which all ranked methods have one.
+    ranked : list of int
+        The methods with results on at least half of the data sets.
+    """
+
+    results: FloatArray
+    ranked: list[int]
+
+    @classmethod
+    def of(cls, results: ArrayLike) -> Field:
+        """Choose from results of shape (n_sets, n_methods), NaN where there is none.
+
+        Examples
+        --------
+        >>> field = Field.of([[0.9, 0.8, np.nan], [0.7, 0.6, np.nan], [0.5, np.nan, 0.1]])
+        >>> field.ranked, field.results.tolist()
+        ([0, 1], [[0.9, 0.8], [0.7, 0.6]])
+        """
+        table = np.asarray(results, dtype=np.float64)
+        known = np.isfinite(table)
+        ranked = [i for i in range(table.shape[1]) if known[:, i].mean() >= 0.5]
+        return cls(table[known[:, ranked].all(axis=1)][:, ranked], ranked)
 
 
 def compare(first: Mapping[Trial, float], second: Mapping[Trial, float]) -> Verdict:

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from timesliver.bench.cache import Cache
 from timesliver.bench.jobs import Job
-from timesliver.bench.tasks import axioms, cost, localise, negative, panel, train, unmask
 from timesliver.typing import JSONDict
 
 __all__ = ["perform", "prerequisites"]
 
-_TASKS = {
-    "train": train.perform,
-    "localise": localise.perform,
-    "unmask": unmask.perform,
-    "negative": negative.perform,
-    "axioms": axioms.perform,
-    "panel": panel.perform,
-    "cost": cost.perform,
-}
-
 
 def perform(job: Job, cache: Cache) -> JSONDict:
-    """Do a job, and return what it found."""
-    return _TASKS[job.task](job, cache)
+    """Do a job, and return what it found: that is `perform` of the module named as its task."""
+    result: JSONDict = import_module(f"{__name__}.{job.task}").perform(job, cache)
+    return result
 
 
 def prerequisites(job: Job) -> list[Job]:

@@ -19,5 +19,5 @@ __all__ = ["perform"]
 def perform(job: Job, cache: Cache) -> JSONDict:
     """Return the distance from each axiom; None where it has no meaning."""
     made, model = explainer(job, cache), trained(job, cache)
-    found = axioms(made, model, tested(job).X, random_state=job.seed)
-    return {name: None if math.isnan(value) else value for name, value in asdict(found).items()}
+    gaps = asdict(axioms(made, model, tested(job).X, random_state=job.seed))
+    return {name: None if math.isnan(gap) else gap for name, gap in gaps.items()}

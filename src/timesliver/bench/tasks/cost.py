@@ -8,12 +8,11 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from timesliver.backbones import SeriesBatch
 from timesliver.bench.cache import Cache
 from timesliver.bench.jobs import Job
 from timesliver.bench.tasks.data import load_parts, settings
 from timesliver.bench.tasks.models import build, n_parameters
-from timesliver.network import Batch, NetworkConfig
+from timesliver.network import Batch, InteractionTerm, TimeSliverNetwork
 from timesliver.typing import JSONDict
 
 __all__ = ["perform"]
@@ -26,7 +25,7 @@ def perform(job: Job, cache: Cache) -> JSONDict:  # noqa: ARG001
     """Return operations, seconds per case and weights of an untrained network.
 
     The operations are those of convolutions and matrix products, as torch counts them; summing Q
-    by symbols adds two for each point, channel, latent column and segment size.
+    by symbols adds two for each point, symbol channel and latent column, in every term.
     """
     config = settings(job)["model"]
     options = {**config["options"], **dict(job.options), "max_epochs": 1}
@@ -51,9 +50,14 @@ def perform(job: Job, cache: Cache) -> JSONDict:  # noqa: ARG001
     }
 
 
-def _bag_sums(model: Any, batch: Batch | SeriesBatch) -> int:
-    if not isinstance(batch, Batch):
+def _bag_sums(model: Any, batch: Batch) -> int:
+    network = model.network_
+    if not isinstance(network, TimeSliverNetwork):
         return 0
-    config: NetworkConfig = model.network_.config
-    numbers = len(batch) * batch.n_channels * batch.n_timepoints * config.latent_dim
-    return 2 * numbers * len(config.segment_sizes)
+    numbers: int = sum(
+        batch.views[part.view].symbols[term.symbols].codes.numel() * term.weights.latent_dim
+        for part in network.parts
+        for term in part.modules()
+        if isinstance(term, InteractionTerm)
+    )
+    return 2 * numbers

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from timesliver import datasets
+from timesliver.bench.cache import Cache
 from timesliver.bench.jobs import Job
 from timesliver.datasets import Dataset
 from timesliver.errors import InvalidInputError
-from timesliver.typing import IntArray
+from timesliver.typing import IntArray, JSONDict
 
-__all__ = ["Parts", "evenly", "load_parts", "settings", "tested"]
+__all__ = ["Parts", "at_random", "evenly", "kept_json", "load_parts", "settings", "tested"]
 
 
 class Parts(NamedTuple):
@@ -27,8 +29,8 @@ class Parts(NamedTuple):
 
 def settings(job: Job) -> dict[str, Any]:
     """Return the settings of a job: those of its data, its model and its explainer."""
-    found: dict[str, Any] = json.loads(job.config)
-    return found
+    described: dict[str, Any] = json.loads(job.config)
+    return described
 
 
 def load_parts(job: Job) -> Parts:
@@ -59,6 +61,28 @@ def evenly(n_cases: int, n_wanted: int | None) -> IntArray:
     10
     """
     return np.linspace(0, n_cases - 1, min(n_wanted or n_cases, n_cases)).astype(np.int64)
+
+
+def at_random(n_cases: int, most: int) -> IntArray:
+    """Return at most so many cases, the same ones each time.
+
+    Examples
+    --------
+    >>> sorted(at_random(3, 9).tolist()), len(at_random(10, 4))
+    ([0, 1, 2], 4)
+    """
+    return np.random.default_rng(0).permutation(n_cases)[:most]
+
+
+def kept_json(cache: Cache, key: JSONDict, make: Callable[[], Any]) -> Any:
+    """Return a small result from the cache, or make and keep it."""
+    return cache.get_or_make(
+        key,
+        make,
+        write=lambda result, path: path.write_text(json.dumps(result), encoding="utf-8"),
+        read=lambda path: json.loads(path.read_text(encoding="utf-8")),
+        suffix=".json",
+    )
 
 
 @lru_cache(maxsize=2)

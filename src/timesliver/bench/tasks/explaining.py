@@ -9,7 +9,8 @@ import numpy as np
 from timesliver import Attribution, TimeSliverClassifier, explainers
 from timesliver.bench.cache import Cache
 from timesliver.bench.jobs import Job
-from timesliver.bench.tasks.data import load_parts, settings, tested
+from timesliver.bench.tasks.activations import ActivatedScores
+from timesliver.bench.tasks.data import at_random, load_parts, settings, tested
 from timesliver.bench.tasks.models import trained
 from timesliver.errors import InvalidParameterError, NotApplicableError
 from timesliver.metrics import controls
@@ -28,13 +29,36 @@ def explainer(job: Job, cache: Cache) -> explainers.AnyExplainer:
     entry = settings(job)["explainer"]
     if "control" in entry:
         raise NotApplicableError(f"{job.explainer} is no method that explains, only a control")
-    options = dict(entry.get("options", {}))
+    model = trained(job, cache)
+    options: dict[str, Any] = {**entry.get("options", {}), "random_state": job.seed}
     if "setting" in entry:
         options["setting"] = entry["setting"]
-    made = explainers.create(entry["name"], trained(job, cache), random_state=job.seed, **options)
+    if entry["name"] == "additive":
+        options = _shares(model, **options)
+    if "activation" in options:
+        made: explainers.AnyExplainer = ActivatedScores(model, **options)
+    else:
+        made = explainers.create(entry["name"], model, **options)
     train = load_parts(job).train
-    some = np.random.default_rng(0).permutation(len(train))[:_MOST_TRAINING]
+    some = at_random(len(train), _MOST_TRAINING)
     return made.fit(train.X[some], None if train.y is None else train.y[some])
+
+
+def _shares(
+    model: Any, background: bool = False, spread: bool = False, **more: Any
+) -> dict[str, Any]:
+    """Return the options of shares, as they are, from their spelling in the catalogue.
+
+    It is part of the hash of every job, so it stays: shares are plain, unless the middle moment
+    of the series is the ``background`` or they are ``spread`` over the longest segment.
+    """
+    encoders = model.encoders_ if isinstance(model, TimeSliverClassifier) else ()
+    longest = max((int(one.size * one.step) for one in encoders), default=0)
+    return {
+        "background": "series" if background else None,
+        "smoothing": longest if spread else 0,
+        **more,
+    }
 
 
 def explained(job: Job, cache: Cache, part: str = "test") -> Attribution:
@@ -71,22 +95,21 @@ def _control(name: str, model: Any, X: Any, seed: int) -> Attribution:
     """Return the scores of a control as if they were evidence for the predicted class."""
     if name == "untrained" and not isinstance(model, TimeSliverClassifier):
         raise NotApplicableError("the control 'untrained' is a TimeSliver before training")
-    found = controls(X, random_state=seed, model=model if name == "untrained" else None)
-    if name not in found:
-        raise InvalidParameterError(f"there is no control {name!r}; known are {', '.join(found)}")
-    scores = np.asarray(found[name], dtype=np.float32)
+    known = controls(X, random_state=seed, model=model if name == "untrained" else None)
+    if name not in known:
+        raise InvalidParameterError(f"there is no control {name!r}; known are {', '.join(known)}")
+    scores = np.asarray(known[name], dtype=np.float32)
     logits = model.logits(X)
     target = logits.argmax(axis=1)
-    series = as_series(X)
     return Attribution(
         positive_by_channel=scores,
         negative_by_channel=np.zeros_like(scores),
         logit=logits.max(axis=1),
-        bias=np.zeros(len(scores), np.float32),
+        base=np.zeros(len(scores), np.float32),
         target=target,
         classes=model.classes_,
         method=name,
-        series=np.where(series.observed, series.values, np.nan).astype(np.float32),
+        series=as_series(X).with_gaps.astype(np.float32),
         has_sign=False,
         has_channels=scores.shape[1] > 1,
     )

@@ -25,7 +25,7 @@ def perform(job: Job, cache: Cache) -> JSONDict:
         raise InvalidInputError(f"{job.dataset} does not know which moments decide")
     salient, y = test.salient, test.y
     positive = auprc(scores, salient)
-    found: JSONDict = {
+    result: JSONDict = {
         "time_ap": positive.mean,
         "time_trapezoid": auprc(scores, salient, area="trapezoid").mean,
         "time_ties": positive.tie_fraction,
@@ -47,9 +47,9 @@ def perform(job: Job, cache: Cache) -> JSONDict:
         ),
     }
     if scores.has_channels and salient.shape[1] > 1:
-        found["cell_ap"] = auprc(scores, salient, level="cell").mean
-        found["cell_total_ap"] = auprc(scores, salient, level="cell", part="magnitude").mean
-    return found
+        result["cell_ap"] = auprc(scores, salient, level="cell").mean
+        result["cell_total_ap"] = auprc(scores, salient, level="cell", part="magnitude").mean
+    return result
 
 
 def _mean(values: np.ndarray) -> float | None:

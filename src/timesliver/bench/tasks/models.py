@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from collections.abc import Callable
@@ -13,63 +12,66 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from timesliver import TimeSliverClassifier, backbones
+from timesliver import backbones
 from timesliver.bench.cache import Cache
 from timesliver.bench.jobs import Job
-from timesliver.bench.tasks.choosing import Chosen
-from timesliver.bench.tasks.data import evenly, load_parts, settings
-from timesliver.bench.tasks.pooling import MaxPooled
+from timesliver.bench.tasks import spelling
+from timesliver.bench.tasks.data import evenly, kept_json, load_parts, settings
 from timesliver.errors import InvalidInputError, MissingExtraError, NotApplicableError
 from timesliver.estimator import SeriesClassifier
 from timesliver.typing import JSONDict
 
-__all__ = ["build", "fit", "trained"]
+__all__ = ["build", "fit", "n_parameters", "predict", "timed_fit", "trained", "training_key"]
 
 _ROCKET_POINTS = 10  # nine for the kernels of MiniRocket, and one that differences lose
-_OURS: dict[str, Any] = {
-    "TimeSliverClassifier": TimeSliverClassifier,
-    "MaxPooled": MaxPooled,
-    "Chosen": Chosen,
-    **{
-        name: getattr(backbones, name)
-        for name in ("CNN", "COLOR", "FCN", "InceptionTime", "LSTM", "ResNet", "Transformer")
-    },
-}
+_BACKBONES = ("CNN", "COLOR", "FCN", "InceptionTime", "LSTM", "ResNet", "Transformer")
 
 
-def build(settings: dict[str, Any], seed: int) -> Any:
+def build(model: JSONDict, seed: int) -> Any:
     """Make an unfitted model.
 
     Parameters
     ----------
-    settings : dict
+    model : dict
         "class", a name of ours or "package.module:Class", and its "options".
     seed : int
         Its ``random_state``.
     """
-    options = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in settings["options"].items()
-    }
-    name = settings["class"]
-    if name in _OURS:
-        if issubclass(_OURS[name], SeriesClassifier):
-            options["device"] = "cpu"  # the same numbers on every machine
-        return _OURS[name](random_state=seed, n_jobs=1, **options)
+    name = model["class"]
+    options = _with_tuples(model["options"])
+    ours = {"random_state": seed, "n_jobs": 1, "device": "cpu"}  # one device: the same numbers
+    if name in spelling.CLASSES:
+        return spelling.classifier(name, options, **ours)
+    if name in _BACKBONES:
+        return getattr(backbones, name)(**ours, **options)
     module, _, cls = name.partition(":")
     if not module.startswith("aeon."):
-        raise InvalidInputError(f"there is no model class {name!r}; known are {', '.join(_OURS)}")
+        known = ", ".join((*spelling.CLASSES, *_BACKBONES))
+        raise InvalidInputError(f"there is no model class {name!r}; known are {known}")
     try:
-        made = getattr(import_module(module), cls)
+        rival = getattr(import_module(module), cls)
     except ImportError:
         raise MissingExtraError("aeon", "archive") from None
-    if "random_state" in signature(made).parameters:
+    if "random_state" in signature(rival).parameters:
         options["random_state"] = seed
-    return made(**options)
+    return rival(**options)
+
+
+def _with_tuples(value: Any) -> Any:
+    """Return a value with tuples for lists, which is what models take."""
+    if isinstance(value, list):
+        return tuple(map(_with_tuples, value))
+    if isinstance(value, dict):
+        return {name: _with_tuples(part) for name, part in value.items()}
+    return value
 
 
 def fit(model: Any, job: Job) -> Any:
-    """Train a model on the training part, with the validation part if there is one."""
+    """Fit a model on the training cases of a job.
+
+    Networks choose their epoch on the validation cases, where the data set has some; for other
+    models these are more cases to learn from.
+    """
     parts = load_parts(job)
     if parts.train.y is None:
         raise InvalidInputError(f"{job.dataset} has no labels to learn from")
@@ -82,14 +84,14 @@ def fit(model: Any, job: Job) -> Any:
             return model.fit(X, y, validation_data=validation)
         if parts.validation is not None and parts.validation.y is not None:
             X, y = np.concatenate([X, parts.validation.X]), np.concatenate([y, parts.validation.y])
-        return model.fit(_plain(model, X), y)
+        return model.fit(suited(X, model), y)
 
 
 def predict(model: Any, X: NDArray[Any]) -> NDArray[Any]:
     """Return the labels that a model gives."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        labels: NDArray[Any] = model.predict(_plain(model, X))
+        labels: NDArray[Any] = model.predict(suited(X, model))
     return labels
 
 
@@ -107,7 +109,7 @@ def trained(job: Job, cache: Cache) -> Any:
         return fitted
 
     return cache.get_or_make(
-        _key(job, "model"),
+        training_key(job, "model"),
         make,
         write=lambda fitted, path: fitted.save(path),
         read=read,
@@ -115,12 +117,13 @@ def trained(job: Job, cache: Cache) -> Any:
     )
 
 
-def _key(job: Job, kind: str) -> JSONDict:
+def training_key(job: Job, kind: str, part: str = "model") -> JSONDict:
+    """Return what a model depends on: the one of the job, or its backbone."""
     config = settings(job)
     return {
         "kind": kind,
         "data": config["data"],
-        "model": config["model"],
+        "model": config[part],
         "seed": job.seed,
         "split": job.split,
     }
@@ -128,13 +131,7 @@ def _key(job: Job, kind: str) -> JSONDict:
 
 def _seconds(job: Job, cache: Cache, now: float) -> float:
     """Return how long the training of a model took, when it was trained."""
-    return cache.get_or_make(
-        _key(job, "seconds"),
-        make=lambda: now,
-        write=lambda seconds, path: path.write_text(json.dumps(seconds)),
-        read=lambda path: float(json.loads(path.read_text())),
-        suffix=".json",
-    )
+    return float(kept_json(cache, training_key(job, "seconds"), lambda: now))
 
 
 def n_parameters(model: Any) -> int | None:
@@ -152,12 +149,12 @@ def timed_fit(job: Job, cache: Cache) -> tuple[Any, float]:
     return fit(model, job), time.perf_counter() - start
 
 
-def _plain(model: Any, X: NDArray[Any]) -> NDArray[Any]:
-    """Return what the rivals can take: double precision, no missing values, no short series.
+def suited(X: NDArray[Any], model: Any) -> NDArray[Any]:
+    """Return what a rival can take: double precision, no missing values, no short series.
 
     Missing is replaced by the last value before it. Rockets need ten points: zeros follow.
     """
-    if isinstance(model, SeriesClassifier | Chosen):
+    if isinstance(model, SeriesClassifier):
         return X
     X = X.astype(np.float64)  # DrCIF takes nothing else
     if "Rocket" in type(model).__name__:

@@ -27,8 +27,6 @@ def perform(job: Job, cache: Cache) -> JSONDict:
         "n_parameters": n_parameters(model),
         "epochs": getattr(model, "n_iter_", None),
         "seconds_fit": seconds,
-        "chosen": getattr(model, "chosen_", None),
-        "accuracies": getattr(model, "accuracies_", None),
         "labels": test.y.tolist() if test.y is not None else None,
         "predictions": predictions.tolist(),
     }

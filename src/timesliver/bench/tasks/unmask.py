@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 from timesliver.bench.cache import Cache
 from timesliver.bench.jobs import Job
-from timesliver.bench.tasks.data import load_parts, settings
+from timesliver.bench.tasks.data import kept_json, load_parts, settings
 from timesliver.bench.tasks.explaining import explained
-from timesliver.bench.tasks.models import build
+from timesliver.bench.tasks.models import build, training_key
 from timesliver.errors import InvalidInputError
 from timesliver.metrics import unmasking_curve
 from timesliver.typing import JSONDict
@@ -29,19 +27,12 @@ def perform(job: Job, cache: Cache) -> JSONDict:
     model = settings(job)["backbone"]
     if percent < 100:
         return _retrain(job, model, percent, scores)
-    return cache.get_or_make(  # with all points, the explainer does not matter
-        {
-            "kind": "unmasked",
-            "data": settings(job)["data"],
-            "model": model,
-            "seed": job.seed,
-            "split": job.split,
-        },
-        make=lambda: {"accuracy": _retrain(job, model, percent, scores)["accuracy"]},
-        write=lambda found, path: _write(path, found),
-        read=_read,
-        suffix=".json",
+    result: JSONDict = kept_json(  # with all points, the explainer does not matter
+        cache,
+        training_key(job, "unmasked", "backbone"),
+        lambda: {"accuracy": _retrain(job, model, percent, scores)["accuracy"]},
     )
+    return result
 
 
 def _retrain(job: Job, model: JSONDict, percent: float, scores: tuple[Any, Any]) -> JSONDict:
@@ -56,16 +47,7 @@ def _retrain(job: Job, model: JSONDict, percent: float, scores: tuple[Any, Any])
         percents=[percent],
         seeds=[job.seed],
     )
-    found = {"accuracy": float(curve.accuracies[..., -1].mean())}
+    result = {"accuracy": float(curve.accuracies[..., -1].mean())}
     if curve.agreements is not None:
-        found["agreement"] = float(curve.agreements[..., -1].mean())
-    return found
-
-
-def _write(path: Path, found: JSONDict) -> None:
-    path.write_text(json.dumps(found), encoding="utf8")
-
-
-def _read(path: Path) -> JSONDict:
-    found: JSONDict = json.loads(path.read_text(encoding="utf8"))
-    return found
+        result["agreement"] = float(curve.agreements[..., -1].mean())
+    return result
