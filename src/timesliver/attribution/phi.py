@@ -75,7 +75,15 @@ def phi(
     by_symbol: dict[tuple[int, int], list[Any]] = {}
     for term, moments in encoded:
         W = term.weight()
-        W = F.pad(W - W.mean(0) if centred else W, (0, 0, 1, 0))  # no weight for "no symbol"
+        W = W - W.mean(0) if centred else W
+        if not isinstance(term, InteractionTerm):
+            # Z Q is 0 or 1 / n_moments, so there are no maxima to look for: scaled, it is 0 or 1
+            factor = batch.lengths.view(-1, 1, 1, 1) if max_scaling else 1
+            for weight, total in zip((W.relu(), (-W).relu()), signs, strict=True):
+                total += term.shares(moments, weight, targets) * factor
+            by_symbol[id(term), 0] = [torch.zeros(0, 0, 0)] * 2
+            continue
+        W = F.pad(W, (0, 0, 1, 0))  # no weight for "no symbol"
         entries = term.entries(moments)
         explained = _Explainer(entries, max_scaling)
         by_class = [explained(W[c].flatten(0, 2)) for c in targets.T]

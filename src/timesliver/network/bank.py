@@ -9,15 +9,19 @@ array of cases x kernels x time exists. numba compiles it once and keeps it on t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import combinations
+from threading import Timer
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numba import njit
 from numpy.typing import NDArray
+from rich.console import Console
 
 from timesliver.series import equal_slices
 from timesliver.typing import FloatArray, IntArray
@@ -29,6 +33,8 @@ _HALF = TAPS // 2
 _KERNELS = np.array(list(combinations(range(TAPS), 3)), dtype=np.int32)  # where the 2s are: (84, 3)
 _MOST_CHANNELS = 9  # that one kernel looks at
 _GOLDEN = (math.sqrt(5) + 1) / 2
+_PATIENCE = 1.0  # seconds after which people want to know what takes so long
+_COMPILING = "Compiling the kernels: some seconds, once on this machine ..."
 # Sums may be taken in another order, so that several are taken at once.
 _FAST: Any = {"nsz", "contract", "reassoc", "arcp"}
 
@@ -105,7 +111,8 @@ def draw_bank(n_kernels: int, values: FloatArray, lengths: IntArray, seed: int) 
     )
     quantiles = (np.arange(1, len(bank.biases) + 1) * _GOLDEN) % 1
     cases = rng.integers(0, len(values), G)
-    _fill_biases(values, lengths, cases, quantiles, *bank)
+    with _compiling(_fill_biases):
+        _fill_biases(values, lengths, cases, quantiles, *bank)
     return bank
 
 
@@ -152,9 +159,12 @@ def count(
     out : float32 array of shape (B, M, K)
         Where the result goes.
     """
-    _in_threads(
-        len(values), lambda some: _count(values[some], lengths[some], masks[some], *bank, out[some])
-    )
+
+    def work(some: slice) -> None:
+        _count(values[some], lengths[some], masks[some], *bank, out[some])
+
+    with _compiling(_count):
+        _in_threads(len(values), work)
 
 
 def share(
@@ -186,20 +196,30 @@ def share(
         observed.
     """
     shares = np.zeros(values.shape, np.float32)
-    _in_threads(
-        len(values),
-        lambda some: _share(
-            values[some],
-            lengths[some],
-            observed[some],
-            masks[some],
-            *bank,
-            weights[some],
-            by_size,
-            shares[some],
-        ),
-    )
+
+    def work(some: slice) -> None:
+        series = values[some], lengths[some], observed[some], masks[some]
+        _share(*series, *bank, weights[some], by_size, shares[some])
+
+    with _compiling(_share):
+        _in_threads(len(values), work)
     return shares
+
+
+@contextmanager
+def _compiling(*functions: Any) -> Iterator[None]:
+    """Say what takes so long, if functions are compiled now: the first time on a machine."""
+    if any(function.signatures for function in functions):
+        yield
+        return
+    said = Timer(_PATIENCE, lambda: Console(stderr=True).print(_COMPILING, style="dim"))
+    said.daemon = True
+    if sys.stderr.isatty():
+        said.start()
+    try:
+        yield
+    finally:
+        said.cancel()
 
 
 def _in_threads(n_cases: int, work: Callable[[slice], None]) -> None:

@@ -119,10 +119,6 @@ class KernelTerm(Term):
         sums = torch.einsum("brk,crk->bc", features, weight)
         return sums.unsqueeze(2).expand(-1, -1, n_channels) / n_channels
 
-    def entries(self, moments: Any) -> Any:
-        """Have none: responses are 0 or 1, so the paper's scores need no maxima."""
-        raise NotImplementedError
-
 
 class KernelPart(nn.Module):
     """The part of a network that a bank of kernels brings.

@@ -106,10 +106,6 @@ class Term(nn.Module, ABC):
     def channel_sums(self, features: Tensor, weight: Tensor, n_channels: int) -> Tensor:
         """Return what `shares` adds up to in each channel, for all C weights: (B, C, v)."""
 
-    @abstractmethod
-    def entries(self, moments: Moments) -> Entries:
-        """Return the entries of Z and Q, for the paper's scores."""
-
     def forward(self, moments: Moments) -> Tensor:
         """Return the term's part of the logits, (B, C)."""
         return self.features(moments).flatten(1) @ self.weight().flatten(1).T
