@@ -2,8 +2,8 @@
 
 Every candidate differs from the defaults in one setting. Each is cross-validated on the training
 parts of the sets below; test parts are never read. Finished fits are kept in
-benchmarks/defaults.jsonl, so a run can be stopped and taken up again; settings are spelled there
-as in the records of the benchmark. --write puts the table into
+benchmarks/defaults.jsonl, so a run can be stopped and taken up again; a record is known by its
+settings, spelled as in the records of the benchmark. --write puts the table into
 docs/settings.md.
 """
 
@@ -77,8 +77,8 @@ def table(records: list[dict]) -> str:
     """One row per candidate: mean accuracy on each set, their mean, and the time."""
     sets = [name for name in SETS if any(record["set"] == name for record in records)]
     lines = [["setting changed", "mean", *sets, "seconds"], ["---"] * (len(sets) + 3)]
-    for candidate in CANDIDATES:
-        mine = [record for record in records if record["candidate"] == candidate]
+    for candidate, settings in CANDIDATES.items():
+        mine = [record for record in records if record["settings"] == settings]
         by_set = [[r["accuracy"] for r in mine if r["set"] == name] for name in sets]
         if not all(by_set):
             continue
@@ -97,13 +97,9 @@ def main() -> None:
     records = (
         [json.loads(line) for line in RECORDS.read_text().splitlines()] if RECORDS.exists() else []
     )
-    done = {
-        (r["candidate"], r["set"], r["fold"])
-        for r in records
-        if CANDIDATES.get(r["candidate"]) == r["settings"]
-    }
+    done = [(record["settings"], record["set"], record["fold"]) for record in records]
     for fit in track(list(fits(SETS, arguments.only)), description="Fitting"):
-        if tuple(fit.values()) not in done:
+        if (CANDIDATES[fit["candidate"]], fit["set"], fit["fold"]) not in done:
             records.append(accuracy(fit))
             with RECORDS.open("a") as file:
                 file.write(json.dumps(records[-1]) + "\n")

@@ -284,7 +284,9 @@ def test_options_in_one_row_are_those_of_the_encoder():
     assert model.class_weight == "balanced"
     assert model.get_params()["encoder__symbols"].get_params() == SAX(8).get_params()
     assert (model.encoder.sizes, model.encoder.pooling) == ((4, 9), (2, 1))
-    assert repr(made({}).encoder) == repr(Segments())
+    plain, usual = made({}).encoder, Segments()
+    assert repr(plain.symbolizers()) == repr(usual.symbolizers())
+    assert repr(plain.set_params(symbols=usual.symbols)) == repr(usual)
     with pytest.raises(TypeError, match="colour"):
         made({"colour": 1})
 
