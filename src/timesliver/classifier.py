@@ -22,7 +22,7 @@ from timesliver.network import Batch, TimeSliverNetwork, View
 from timesliver.registry import from_description, to_description
 from timesliver.series import PaddedSeries
 from timesliver.symbols import from_state
-from timesliver.training import Cases, Descent
+from timesliver.training import Cases
 from timesliver.typing import JSONDict
 
 __all__ = ["TimeSliverClassifier"]
@@ -201,8 +201,7 @@ class TimeSliverClassifier(SeriesClassifier):
             how,
             seed,
         )
-        if isinstance(how, Descent):
-            best.network.learn_average(whole.to(best.network.bias.device))
+        encoder.finish(best.network, whole.to(best.network.bias.device))
         return best
 
     def _networks(

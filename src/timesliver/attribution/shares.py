@@ -15,9 +15,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from timesliver.network import Batch, Moments, Term, TimeSliverNetwork
-from timesliver.network.windows import window_sum
+from timesliver.network.windows import smooth
 
-__all__ = ["additive_shares", "smooth"]
+__all__ = ["additive_shares"]
 
 
 @torch.no_grad()
@@ -94,14 +94,3 @@ def _onto_points(shares: Tensor, step: int, batch: Batch) -> Tensor:
     count = seen.unflatten(-1, (-1, step)).sum(-1).repeat_interleave(step, dim=-1)[..., :L]
     equal_parts: Tensor = seen[..., :L] / count.clamp(min=1)
     return points * equal_parts[:, None]
-
-
-def smooth(share: Tensor, seen: Tensor, width: int) -> Tensor:
-    """Even out over ``width`` points; every share keeps its mass, on observed points only."""
-    width = width // 2 * 2 + 1
-
-    def around(x: Tensor) -> Tensor:
-        padded = F.pad(x, (width // 2, width // 2)).view(-1, x.shape[-1] + width - 1, 1)
-        return window_sum(padded, (width,)).view(x.shape)
-
-    return around(share / around(seen).clamp(min=1)) * seen

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 
 from timesliver.errors import InvalidParameterError
-from timesliver.network import InteractionTerm, Part, Symbols, TimeSliverNetwork, View
+from timesliver.network import Batch, InteractionTerm, Part, Symbols, TimeSliverNetwork, View
 from timesliver.network.weights import Weights
 from timesliver.series import PaddedSeries
 from timesliver.symbols import Symbolizer, create
@@ -119,6 +119,9 @@ class Encoder(BaseEstimator, ABC):
         if not chosen:
             raise InvalidParameterError("symbols must name at least one symbolizer, got none")
         return chosen
+
+    def finish(self, network: TimeSliverNetwork, batch: Batch) -> None:
+        """Store with a trained network what explaining needs to know of the training cases."""
 
     def augmented(self, series: PaddedSeries, mean: FloatArray) -> tuple[PaddedSeries, IntArray]:
         """Return the cases to train on, and of which case each of them is a version."""

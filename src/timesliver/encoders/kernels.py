@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from timesliver.encoders.base import Encoder, Shape
 from timesliver.errors import check_choice, check_count
-from timesliver.network import Symbols, TimeSliverNetwork, View
+from timesliver.network import Batch, Symbols, TimeSliverNetwork, View
 from timesliver.network.bank import bank_shapes, draw_bank
 from timesliver.network.kernels import KernelPart, KernelTerm, Responses
 from timesliver.series import PaddedSeries
@@ -33,6 +33,7 @@ CHOICES: tuple[tuple[Symbolizer, ...], ...] = (
     (*_CLOCK, _LEVEL),
 )
 _ENOUGH = 1000  # cases to choose symbols by
+_FEW = 50  # cases to choose the smoothing by
 
 
 class Kernels(Encoder):
@@ -109,6 +110,12 @@ class Kernels(Encoder):
     def solver(self) -> Ridge:
         """Return how the weights are found: in closed form."""
         return Ridge()
+
+    def finish(self, network: TimeSliverNetwork, batch: Batch) -> None:
+        """Choose over how many points evidence is evened out."""
+        [part] = network.parts
+        some = np.linspace(0, len(batch) - 1, min(_FEW, len(batch))).astype(np.int64)
+        part.choose_smoothing(batch[torch.from_numpy(np.unique(some))])
 
     def view(
         self,

@@ -14,7 +14,7 @@ from torch import nn
 from timesliver.encoders.base import Encoder, Shape
 from timesliver.encoders.presets import PRESETS
 from timesliver.errors import InvalidParameterError, check_choice, check_count
-from timesliver.network import Part, TimeSliverNetwork, View
+from timesliver.network import Batch, Part, TimeSliverNetwork, View
 from timesliver.network.segments import InputProjection, SegmentEncoder
 from timesliver.network.weights import Weights
 from timesliver.series import PaddedSeries
@@ -210,6 +210,10 @@ class Segments(Encoder):
             sparsity=self.sparsity,
             callbacks=self.callbacks,
         )
+
+    def finish(self, network: TimeSliverNetwork, batch: Batch) -> None:
+        """Store the mean features of the training cases."""
+        network.learn_average(batch)
 
     def augmented(self, series: PaddedSeries, mean: FloatArray) -> tuple[PaddedSeries, IntArray]:
         """Return the cases, with ``augment="mirror"`` also upside down, backwards, and both."""

@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from timesliver.network.bank import Bank, count, share
-from timesliver.network.batch import View
+from timesliver.network.batch import Batch, View
 from timesliver.network.term import Term
+from timesliver.network.windows import smooth
 
 __all__ = ["KernelPart", "KernelTerm", "Responses"]
+
+_WIDTHS = (1, 5, 9, 13, 17, 25, 35, 49, 69, 97)  # to smooth over
 
 
 class Responses:
@@ -149,6 +152,42 @@ class KernelPart(nn.Module):
     def smoothing(self, view: View) -> int:  # noqa: ARG002
         """Over how many points shares are evened out unless something else is asked for."""
         return int(self.smoothing_)
+
+    @torch.no_grad()
+    def choose_smoothing(self, batch: Batch) -> None:
+        """Choose the width at which half of the bank best foretells the evidence of the other.
+
+        What both halves say of a moment is evidence; what one says by itself is an accident of its
+        kernels. Too narrow a width keeps the accidents, too wide a one blurs the evidence: either
+        way the smoothed shares of one half are further from the plain shares of the other. No
+        truth is needed.
+        """
+        view = batch.views[self.view]
+        [(term, responses)] = self.each(view)
+        seen = view.observed[:, None].to(term.weights.dtype)
+        P = term.features(responses).flatten(1)
+        targets = (P @ term.weights.flatten(1).T).argmax(1, keepdim=True)
+        owner = torch.bucketize(
+            torch.arange(term.weights.shape[2]), self.bias_start[1:].long(), right=True
+        )
+        halves = []
+        for half in range(2):
+            weight = term.weights * (owner % 2 == half)
+            shares = term.shares(responses, weight, targets)
+            halves.append(
+                shares
+                - shares.sum(-1, keepdim=True) / seen.sum(-1, keepdim=True).clamp(min=1) * seen
+            )
+        errors = []
+        for width in _WIDTHS:
+            first, second = (smooth(half, seen, width) for half in halves)
+            error = (first - halves[1]).square().sum((1, 2, 3)) + (second - halves[0]).square().sum(
+                (1, 2, 3)
+            )
+            size = sum(half.square().sum((1, 2, 3)) for half in halves)
+            errors.append(float((error / size.clamp(min=1e-30)).mean()))
+        self.errors_ = errors
+        self.smoothing_.fill_(_WIDTHS[int(np.argmin(errors))])
 
     def each(self, view: View, only: Term | None = None) -> Iterator[tuple[Term, Any]]:
         """Yield the term with the responses of the bank."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from torch import Tensor
+from torch.nn import functional as F
 
-__all__ = ["span", "window_spread", "window_sum", "window_weights"]
+__all__ = ["smooth", "span", "window_spread", "window_sum", "window_weights"]
 
 
 def span(widths: tuple[int, ...]) -> int:
@@ -64,3 +65,14 @@ def window_spread(x: Tensor, widths: tuple[int, ...]) -> Tensor:
 
 def _part(width: int) -> int:
     return math.isqrt(width) if width > 16 else 1
+
+
+def smooth(share: Tensor, seen: Tensor, width: int) -> Tensor:
+    """Even out over ``width`` points; every share keeps its mass, on observed points only."""
+    width = width // 2 * 2 + 1
+
+    def around(x: Tensor) -> Tensor:
+        padded = F.pad(x, (width // 2, width // 2)).view(-1, x.shape[-1] + width - 1, 1)
+        return window_sum(padded, (width,)).view(x.shape)
+
+    return around(share / around(seen).clamp(min=1)) * seen
