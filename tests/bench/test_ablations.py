@@ -198,10 +198,10 @@ class TestMaximum:
         np.testing.assert_allclose(scores.positive_by_channel, expected.numpy(), atol=1e-9)
 
     def gradients(self, network, batch, c):
-        found = list(dense.terms(network, batch))
-        P = [term.P.detach().requires_grad_() for term in found]
+        terms = list(dense.terms(network, batch))
+        P = [term.P.detach().requires_grad_() for term in terms]
         gradients = torch.autograd.grad(max_logits(network, P)[:, c].sum(), P)
-        return zip(found, gradients, strict=True)
+        return zip(terms, gradients, strict=True)
 
 
 # --- activations ----------------------------------------------------------------------------------
