@@ -149,7 +149,7 @@ def test_a_model_of_the_second_format_loads():
     np.testing.assert_array_equal(model.classes_, ["fast", "slow"])
     assert [one.sizes for one in model.encoder] == [(3, 0.25), (2,)]
     assert [one.sizes for one in model.encoders_] == [(3, 6), (2,)]
-    assert repr(model.symbolizers_) == "[[SAX(n_bins=4)], [Clock(n_bins=3), SFA()]]"
+    assert repr(model.symbolizers_) == "[[SAX(n_bins=4)], [Clock(n_bins=3), SFA(alphabet_size=2)]]"
     assert len(model.network_.parts) == 4
     assert model.class_weight == {"slow": 1.0, "fast": 2.0}
 
