@@ -1,4 +1,4 @@
-"""The README's Python example runs as shown and prints what its comments say."""
+"""The README's Python examples run as shown and print what their comments say."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,8 @@ README = Path(__file__).parent.parent / "README.md"
 
 def test_the_example_runs_as_shown(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (code,) = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    blocks = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    code = "\n".join(blocks)
     exec(compile(code, "README.md", "exec"), {})  # noqa: S102 - our own page
     promised = [
         line.rsplit("#", 1)[1].strip() for line in code.splitlines() if line.startswith("print(")

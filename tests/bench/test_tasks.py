@@ -119,13 +119,13 @@ def find(jobs, *texts):
 def test_training_is_kept_and_tested(world):
     jobs, cache = world
     job = find(jobs, "train,", "Sliver")
-    found = perform(job, cache)
-    assert found["accuracy"] == np.mean(np.array(found["predictions"]) == found["labels"]) > 0.9
-    assert found["epochs"] == 15
+    result = perform(job, cache)
+    assert result["accuracy"] == np.mean(np.array(result["predictions"]) == result["labels"]) > 0.9
+    assert result["epochs"] == 15
     files = sorted(cache.folder.glob("*.safetensors"))
     again = perform(job, cache)
-    assert again["predictions"] == found["predictions"]
-    assert again["seconds_fit"] == found["seconds_fit"] > 0
+    assert again["predictions"] == result["predictions"]
+    assert again["seconds_fit"] == result["seconds_fit"] > 0
     assert again["n_parameters"] == sum(
         p.numel() for p in trained(job, cache).network_.parameters()
     )
@@ -146,17 +146,17 @@ def test_what_a_job_needs_first(world):
 def test_localisation_is_that_of_the_metrics(world):
     jobs, cache = world
     job = find(jobs, "localise", "timesliver,")
-    found = perform(job, cache)
+    result = perform(job, cache)
     test = data.load_parts(job).test
     scores = trained(job, cache).explain(test.X[:12], method="timesliver")
     salient = test.salient[:12]
-    assert found["n_cases"] == 12
-    assert found["time_ap"] == pytest.approx(metrics.auprc(scores, salient).mean)
+    assert result["n_cases"] == 12
+    assert result["time_ap"] == pytest.approx(metrics.auprc(scores, salient).mean)
     total = metrics.auprc(scores, salient, part="magnitude", level="cell").mean
-    assert found["cell_total_ap"] == pytest.approx(total)
-    assert found["time_ap"] > perform(find(jobs, "localise", "random"), cache)["time_ap"]
-    assert found["forward_passes"] == 1
-    json.dumps(found)
+    assert result["cell_total_ap"] == pytest.approx(total)
+    assert result["time_ap"] > perform(find(jobs, "localise", "random"), cache)["time_ap"]
+    assert result["forward_passes"] == 1
+    json.dumps(result)
 
 
 def test_every_task_has_a_module():
@@ -190,11 +190,11 @@ def test_an_activation_is_an_option_of_the_catalogue(world):
 
 def test_controls_know_nothing_of_the_class(world):
     jobs, cache = world
-    found = perform(find(jobs, "localise", "zscore"), cache)
+    result = perform(find(jobs, "localise", "zscore"), cache)
     test = data.load_parts(jobs[0]).test
     expected = metrics.auprc(metrics.controls(test.X[:12])["zscore"], test.salient[:12])
-    assert found["time_ap"] == pytest.approx(expected.mean, abs=1e-6)
-    assert found["seconds_per_case"] is None
+    assert result["time_ap"] == pytest.approx(expected.mean, abs=1e-6)
+    assert result["seconds_per_case"] is None
     assert 0 < perform(find(jobs, "localise", "untrained"), cache)["time_ap"] < 1
 
 
@@ -207,34 +207,34 @@ def test_methods_that_do_not_apply_say_so(world):
 def test_retraining_on_all_points_is_done_once(world):
     jobs, cache = world
     ours = [job for job in jobs if job.task == "unmask" and job.explainer == "timesliver"]
-    found = {dict(job.options)["percent"]: perform(job, cache) for job in ours}
-    assert {percent: set(one) for percent, one in found.items()} == {
+    result = {dict(job.options)["percent"]: perform(job, cache) for job in ours}
+    assert {percent: set(one) for percent, one in result.items()} == {
         30: {"accuracy", "agreement"},
         100: {"accuracy"},
     }
     kept_files = len(list(cache.folder.glob("*.json")))
     random = find(jobs, "unmask", "random", "percent 100")
-    assert perform(random, cache) == found[100]
+    assert perform(random, cache) == result[100]
     assert len(list(cache.folder.glob("*.json"))) == kept_files
 
 
 def test_masking_what_speaks_against_a_class(world):
     jobs, cache = world
     job = find(jobs, "negative", "timesliver")
-    found = perform(job, cache)
+    result = perform(job, cache)
     X = data.load_parts(job).test.X
     model = trained(job, cache)
     expected = metrics.logit_change(model, X, model.explain(X, method="timesliver"), 10)
-    assert found["delta"] == pytest.approx(expected.mean, abs=1e-5)
-    assert not found["reversed"]
+    assert result["delta"] == pytest.approx(expected.mean, abs=1e-5)
+    assert not result["reversed"]
     assert perform(find(jobs, "negative", "random"), cache)["reversed"]
 
 
 def test_axioms_panels_and_cost(world):
     jobs, cache = world
-    found = perform(find(jobs, "axioms"), cache)
-    assert found["completeness"] < 1e-4
-    assert set(found) == {"completeness", "sensitivity", "dummy", "symmetry", "scale"}
+    result = perform(find(jobs, "axioms"), cache)
+    assert result["completeness"] < 1e-4
+    assert set(result) == {"completeness", "sensitivity", "dummy", "symmetry", "scale"}
     panel = perform(find(jobs, "panel"), cache)
     assert np.shape(panel["series"]) == np.shape(panel["salient"]) == (2, 40)
     assert np.max(panel["positive"]) == 1
