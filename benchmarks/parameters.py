@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from timesliver import Segments
 from timesliver.encoders import Shape
-from timesliver.network import Part, TimeSliverNetwork
+from timesliver.network import InteractionPart, TimeSliverNetwork
 from timesliver.network.segments import InputProjection, SegmentEncoder
 
 
@@ -37,7 +37,7 @@ class Row:
         shape = Shape(self.n_channels, self.n_classes, ((self.n_channels, self.n_bins),))
         encoders = [SegmentEncoder(n_inputs, self.latent_dim, m) for m in self.segment_sizes]
         terms = [Segments.terms(shape, self.latent_dim, pooling=self.pooling) for _ in encoders]
-        return TimeSliverNetwork([Part(encoders, terms, stem)], self.n_classes)
+        return TimeSliverNetwork([InteractionPart(encoders, terms, stem)], self.n_classes)
 
     def ours(self) -> int:
         return sum(p.numel() for p in self.network().parameters())

@@ -47,13 +47,12 @@ def test_evidence_lies_on_the_bumps():
     assert np.mean(inside) > 2 * np.mean(outside)
 
 
-@pytest.mark.parametrize("sharing", ["equal", "size"])
 @pytest.mark.parametrize("symbols", ["auto", "one", ["one", Clock(3)], [SAX(3), One()]])
-def test_shares_add_up_for_every_class(symbols, sharing):
+def test_shares_add_up_for_every_class(symbols):
     X, y, _ = bumps(n_cases=30, n_channels=3, n_timepoints=24)
     X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
     X[3, :, 15:] = np.nan
-    clf = kernels(symbols=symbols, sharing=sharing).fit(X, y)
+    clf = kernels(symbols=symbols).fit(X, y)
     for background in ("training", "series", None):
         for smoothing in ("auto", 0, 7):
             why = clf.explain(X, "all", background=background, smoothing=smoothing)
@@ -146,7 +145,6 @@ def test_the_seed_decides_and_threads_do_not(fitted):
     ("settings", "message"),
     [
         ({"n_kernels": 83}, "n_kernels must be a whole number, at least 84"),
-        ({"sharing": "fair"}, "sharing='fair' is unknown; choose one of 'size', 'equal'"),
         ({"symbols": "fourier"}, "there is no symbolizer 'fourier'"),
     ],
 )

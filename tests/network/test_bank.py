@@ -12,7 +12,7 @@ from timesliver.network.bank import bank_shapes, count, draw_bank, share
 
 def responses(x, bank, g):
     """The responses of kernel g at all moments of a case (v, L), and which of them count."""
-    v, L = x.shape
+    L = x.shape[1]
     d, total = bank.dilation[g], np.zeros(L, np.float32)
     for j in bank.channels[g, : bank.n_channels[g]]:
         taps = [np.pad(x[j], 4 * d)[i * d : i * d + L] for i in range(9)]
@@ -22,7 +22,7 @@ def responses(x, bank, g):
         a, b, c = (taps[i] for i in bank.twos[g])
         total = total + (minus + np.float32(3) * (a + b + c))
     inside = np.ones(L, bool)
-    if not bank.padded[g] and L > 8 * d:
+    if not bank.padded[g] and 8 * d < L:
         inside[: 4 * d] = inside[L - 4 * d :] = False
     return total, inside
 
@@ -39,7 +39,7 @@ def counts(x, masks, bank):
     return out
 
 
-def shares(x, observed, masks, bank, weights, by_size):
+def shares(x, observed, masks, bank, weights):
     """What `share` gives for one case: every moment's share, one after another."""
     v, L = x.shape
     out = np.zeros((v, L))
@@ -50,25 +50,18 @@ def shares(x, observed, masks, bank, weights, by_size):
         for b in range(bank.bias_start[g], bank.bias_start[g + 1]):
             worth = (masks[:, gate] * weights[:, b, None]).sum(0) / inside.sum()
             for t in np.flatnonzero((response > bank.biases[b]) & inside):
-                taps = [(j, t + (i - 4) * d, i) for j in chosen for i in range(9)]
-                taps = [(j, s, i) for j, s, i in taps if 0 <= s < L and observed[j, s]]
-                sizes = np.array(
-                    [abs(x[j, s]) * (2 if i in bank.twos[g] else 1) for j, s, i in taps]
-                )
-                if not by_size or sizes.sum() == 0:
-                    sizes = np.ones(len(taps))
-                if not taps:
-                    taps = [(j, t, 4) for j in range(v) if observed[j, t]]
-                    sizes = np.ones(len(taps))
-                for (j, s, _), size in zip(taps, sizes / max(sizes.sum(), 1e-30), strict=True):
-                    out[j, s] += worth[t] * size
+                taps = [(j, t + (i - 4) * d) for j in chosen for i in range(9)]
+                taps = [(j, s) for j, s in taps if 0 <= s < L and observed[j, s]]
+                taps = taps or [(j, t) for j in range(v) if observed[j, t]]
+                for j, s in taps:
+                    out[j, s] += worth[t] / len(taps)
     return out
 
 
 @st.composite
 def problems(draw):
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    v, L = draw(st.integers(1, 4)), draw(st.integers(1, 40))
+    v, L = draw(st.integers(1, 4)), draw(st.integers(1, 30))
     n = draw(st.integers(1, 3))
     values = rng.normal(size=(n, v, L)).astype(np.float32)
     lengths = np.array([L, *(rng.integers(1, L + 1) for _ in range(n - 1))])
@@ -78,12 +71,12 @@ def problems(draw):
     codes = rng.integers(0, 3, (n, J, L))
     masks = np.stack([codes == 1, codes == 2, codes >= 0], axis=1).astype(np.float32)
     observed = rng.random((n, v, L)) < 0.8
-    n_kernels = draw(st.sampled_from([84, 3 * 84]))
+    n_kernels = draw(st.sampled_from([84, 2 * 84]))
     bank = draw_bank(n_kernels, values, lengths, draw(st.integers(0, 99)))
     return values, lengths, observed, masks, bank, rng
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(problems())
 def test_counts(problem):
     values, lengths, _, masks, bank, _ = problem
@@ -96,20 +89,19 @@ def test_counts(problem):
         assert (out[case] <= inside + 1e-6).all()
 
 
-@pytest.mark.parametrize("by_size", [False, True])
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(problem=problems())
-def test_shares(problem, by_size):
+def test_shares(problem):
     values, lengths, observed, masks, bank, rng = problem
     observed = observed & (np.arange(values.shape[2]) < lengths[:, None, None])
     masks = masks * observed.any(1)[:, None, None]  # a moment without any value carries no symbol
     weights = rng.normal(size=(len(values), 3, len(bank.biases))).astype(np.float32)
-    shared = share(values, lengths, observed, masks, bank, weights, by_size)
+    shared = share(values, lengths, observed, masks, bank, weights)
     out = np.empty((len(values), 3, len(bank.biases)), np.float32)
     count(values, lengths, masks, bank, out)
     for case, n in enumerate(lengths):
         parts = values[case, :, :n], observed[case, :, :n], masks[case, :, :, :n]
-        expected = shares(*parts, bank, weights[case], by_size)
+        expected = shares(*parts, bank, weights[case])
         np.testing.assert_allclose(shared[case, :, :n], expected, atol=1e-4)
         assert (shared[case, :, n:] == 0).all()
         assert (shared[case][~observed[case]] == 0).all()

@@ -14,7 +14,14 @@ from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 
 from timesliver.errors import InvalidParameterError
-from timesliver.network import Batch, InteractionTerm, Part, Symbols, TimeSliverNetwork, View
+from timesliver.network import (
+    Batch,
+    InteractionPart,
+    InteractionTerm,
+    Symbols,
+    TimeSliverNetwork,
+    View,
+)
 from timesliver.network.weights import Weights
 from timesliver.series import PaddedSeries
 from timesliver.symbols import Symbolizer, create
@@ -188,7 +195,9 @@ class FixedEncoder(Encoder):
         """Make the network."""
         del seed, can_choose, training
         module = _Rows(self, shape.n_channels)
-        part = Part([module], [self.terms(shape, module.latent_dim)], None, self.separate)
+        part = InteractionPart(
+            [module], [self.terms(shape, module.latent_dim)], None, self.separate
+        )
         return [(self, TimeSliverNetwork([part], shape.n_classes))]
 
 

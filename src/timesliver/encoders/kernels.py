@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from timesliver.encoders.base import Encoder, Shape
-from timesliver.errors import check_choice, check_count
+from timesliver.errors import check_count
 from timesliver.network import Batch, Symbols, TimeSliverNetwork, View
 from timesliver.network.bank import bank_shapes, draw_bank
 from timesliver.network.kernels import KernelPart, KernelTerm, Responses
@@ -33,7 +33,8 @@ CHOICES: tuple[tuple[Symbolizer, ...], ...] = (
     (*_CLOCK, _LEVEL),
 )
 _ENOUGH = 1000  # cases to choose symbols by
-_FEW = 50  # cases to choose the smoothing by
+_SOME = 840  # kernels to choose symbols by
+_FEW = 30  # cases to choose the smoothing by
 
 
 class Kernels(Encoder):
@@ -50,25 +51,18 @@ class Kernels(Encoder):
     symbols : "auto", str, Symbolizer or list of them
         By what the moments are told apart. "auto" chooses among one symbol for all, the time, the
         level and sums of them by the leave-one-out error on the training cases.
-    sharing : {"size", "equal"}
-        How the nine points of a kernel share its evidence: by the size of their products with the
-        weights of the kernel, or in equal parts.
     """
 
     name = "kernels"
 
-    def __init__(
-        self, n_kernels: int = 2500, symbols: Any = "auto", sharing: str = "equal"
-    ) -> None:
+    def __init__(self, n_kernels: int = 2500, symbols: Any = "auto") -> None:
         self.n_kernels = n_kernels
         self.symbols = symbols
-        self.sharing = sharing
 
     def check(self) -> None:
         """Raise if a setting makes no sense."""
         super().check()
         check_count("n_kernels", self.n_kernels, 84)
-        check_choice("sharing", self.sharing, ("size", "equal"))
 
     def symbolizers(self) -> list[Symbolizer]:
         """Return what turns series into symbols; all that may be chosen, before it is."""
@@ -92,7 +86,8 @@ class Kernels(Encoder):
         known = self.symbolizers()
         symbolizers = [deepcopy(one).fit(few.batch) for one in known]
         view = self.view(few.batch, symbolizers, mean, scale)
-        responses = Responses(view, draw_bank(self.n_kernels, *_arrays(view), seed))
+        bank = draw_bank(min(self.n_kernels, _SOME), *_arrays(view), seed)
+        responses = Responses(view, bank)
         features = responses.features()
         sizes = [one.n_symbols for one in symbolizers]
         blocks = np.split(features, np.cumsum(sizes)[:-1], axis=1)
@@ -105,7 +100,8 @@ class Kernels(Encoder):
             )
             errors.append(solution.errors.min())
         best = CHOICES[int(np.argmin(errors))]
-        return copy(self).set_params(symbols=list(best))
+        settled: Self = copy(self).set_params(symbols=list(best))
+        return settled
 
     def solver(self) -> Ridge:
         """Return how the weights are found: in closed form."""
@@ -141,7 +137,7 @@ class Kernels(Encoder):
         else:
             bank = draw_bank(self.n_kernels, *_arrays(training), seed)
         rows = sum(n for _, n in shape.symbols)
-        term = KernelTerm(shape.n_classes, rows, len(bank.biases), self.sharing == "size")
+        term = KernelTerm(shape.n_classes, rows, len(bank.biases))
         return [(self, TimeSliverNetwork([KernelPart(bank, term)], shape.n_classes))]
 
 

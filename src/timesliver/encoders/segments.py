@@ -14,7 +14,7 @@ from torch import nn
 from timesliver.encoders.base import Encoder, Shape
 from timesliver.encoders.presets import PRESETS
 from timesliver.errors import InvalidParameterError, check_choice, check_count
-from timesliver.network import Batch, Part, TimeSliverNetwork, View
+from timesliver.network import Batch, InteractionPart, TimeSliverNetwork, View
 from timesliver.network.segments import InputProjection, SegmentEncoder
 from timesliver.network.weights import Weights
 from timesliver.series import PaddedSeries
@@ -265,7 +265,9 @@ class Segments(Encoder):
         terms = [
             self.terms(shape, self.latent_dim, pooling=pooling, shared=shared) for _ in encoders
         ]
-        network = TimeSliverNetwork([Part(encoders, terms, stem, self.separate)], shape.n_classes)
+        network = TimeSliverNetwork(
+            [InteractionPart(encoders, terms, stem, self.separate)], shape.n_classes
+        )
         _draw_head(network, [term.weights for of_encoder in terms for term in of_encoder])
         return network
 

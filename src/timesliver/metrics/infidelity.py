@@ -11,7 +11,7 @@ from torch import Tensor
 
 from timesliver.attribution import Attribution
 from timesliver.errors import MissingExtraError, check_choice, check_count, check_number
-from timesliver.metrics.masking import PARTS, Part, count_points, read_scores
+from timesliver.metrics.masking import PARTS, InteractionPart, count_points, read_scores
 from timesliver.metrics.outputs import ClassOutput
 from timesliver.metrics.summary import Summary
 from timesliver.series import as_series
@@ -104,7 +104,7 @@ def sensitivity_max(
     X: Any,
     radius: float = 0.02,
     n_perturbations: int = 10,
-    part: Part = "net",
+    part: InteractionPart = "net",
     random_state: Any = 0,
     **options: Any,
 ) -> Summary:

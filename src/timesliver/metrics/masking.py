@@ -21,7 +21,7 @@ from timesliver.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "PARTS",
-    "Part",
+    "InteractionPart",
     "check_percents",
     "count_points",
     "mask_points",
@@ -33,8 +33,8 @@ __all__ = [
     "top_points",
 ]
 
-Part = Literal["positive", "negative", "net", "magnitude"]
-PARTS: tuple[str, ...] = get_args(Part)
+InteractionPart = Literal["positive", "negative", "net", "magnitude"]
+PARTS: tuple[str, ...] = get_args(InteractionPart)
 
 
 def top_points(
@@ -174,7 +174,7 @@ def check_percents(percents: Iterable[float], least: int) -> tuple[float, ...]:
 
 
 def read_scores(
-    scores: Any, series: PaddedSeries | None = None, part: Part = "positive"
+    scores: Any, series: PaddedSeries | None = None, part: InteractionPart = "positive"
 ) -> NDArray[np.float64]:
     """Return scores as a new array (n_cases, n_timepoints), checked.
 

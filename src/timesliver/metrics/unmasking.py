@@ -18,7 +18,7 @@ from timesliver.errors import InvalidInputError, InvalidParameterError, check_ch
 from timesliver.estimator import SeriesClassifier
 from timesliver.metrics.masking import (
     PARTS,
-    Part,
+    InteractionPart,
     check_percents,
     mask_points,
     rank_points,
@@ -220,7 +220,7 @@ def unmasking_area(curve: UnmaskingCurve, upto: float = 100) -> Summary:
 
 
 def predicted_scores(
-    model: Any, X: Any, part: Part = "positive", **options: Any
+    model: Any, X: Any, part: InteractionPart = "positive", **options: Any
 ) -> NDArray[np.float64]:
     """Return scores of the time points for the classes that the model predicts.
 

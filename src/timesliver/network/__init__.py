@@ -6,14 +6,14 @@ weights, `model` adds terms up. `dense` is the whole on one page, slow and plain
 """
 
 from timesliver.network.batch import Batch, Symbols, View
-from timesliver.network.model import Part, TimeSliverNetwork
+from timesliver.network.model import InteractionPart, TimeSliverNetwork
 from timesliver.network.term import InteractionTerm, Moments, Term
 
 __all__ = [
     "Batch",
+    "InteractionPart",
     "InteractionTerm",
     "Moments",
-    "Part",
     "Symbols",
     "Term",
     "TimeSliverNetwork",

@@ -174,9 +174,8 @@ def share(
     masks: FloatArray,
     bank: Bank,
     weights: FloatArray,
-    by_size: bool,
 ) -> FloatArray:
-    """Share weighted counts out among the points that the kernels looked at.
+    """Share weighted counts out among the points that the kernels looked at, in equal parts.
 
     Parameters
     ----------
@@ -186,8 +185,6 @@ def share(
         Which points may get a share.
     weights : float32 array of shape (B, M, K)
         For each case, what a count is worth.
-    by_size : bool
-        Whether the taps of a kernel share by the size of their products; else in equal parts.
 
     Returns
     -------
@@ -199,7 +196,7 @@ def share(
 
     def work(some: slice) -> None:
         series = values[some], lengths[some], observed[some], masks[some]
-        _share(*series, *bank, weights[some], by_size, shares[some])
+        _share(*series, *bank, weights[some], shares[some])
 
     with _compiling(_share):
         _in_threads(len(values), work)
@@ -372,7 +369,6 @@ def _share(
     bias_start: Array,
     biases: Array,
     weights: Array,
-    by_size: bool,
     shares: Array,
 ) -> None:
     n_cases, v, L = values.shape
@@ -413,47 +409,24 @@ def _share(
             for t in range(start, stop):
                 if spoken[t] == 0:
                     continue
-                size = np.float32(0)
+                count = np.float32(0)
                 for j in chosen:
                     for tap in range(TAPS):
-                        size += _size(wide, seen, j, t + tap * d, tap, twos[g], by_size)
-                flat = size <= 0  # all products are 0: equal parts
-                if flat:
+                        count += seen[j, t + tap * d]
+                if count > 0:
+                    part = spoken[t] / count
                     for j in chosen:
                         for tap in range(TAPS):
-                            size += seen[j, t + tap * d]
-                if size <= 0:  # nothing it looks at was observed: to what else was, now
+                            given[j, t + tap * d] += part * seen[j, t + tap * d]
+                else:  # nothing it looks at was observed: to what else was at this moment
                     for j in range(v):
-                        size += seen[j, edge + t]
+                        count += seen[j, edge + t]
                     for j in range(v):
-                        given[j, edge + t] += (
-                            spoken[t] * seen[j, edge + t] / max(size, np.float32(1))
-                        )
-                    continue
-                unit = spoken[t] / size
-                for j in chosen:
-                    for tap in range(TAPS):
-                        place = t + tap * d
-                        given[j, place] += unit * _size(
-                            wide, seen, j, place, tap, twos[g], by_size and not flat
-                        )
+                        part = spoken[t] / max(count, np.float32(1))
+                        given[j, edge + t] += part * seen[j, edge + t]
             if g + 1 == len(dilation) or dilation[g + 1] != d:
                 for j in range(v):
                     for t in range(n):
                         shares[case, j, t] += given[j, edge + t]
                     for t in range(n + 2 * edge):
                         given[j, t] = 0
-
-
-@njit(cache=True, inline="always")
-def _size(
-    wide: Array, seen: Array, j: int, place: int, tap: int, twos: Array, by_size: bool
-) -> np.float32:
-    """Return how much a tap counts when its kernel's share is divided."""
-    if not by_size:
-        return seen[j, place]
-    weight = np.float32(1)
-    for two in twos:
-        if two == tap:
-            weight = np.float32(2)
-    return seen[j, place] * weight * abs(wide[j, place])

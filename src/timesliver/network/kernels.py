@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from timesliver.network.bank import Bank, count, share
 from timesliver.network.batch import Batch, View
-from timesliver.network.term import Term
+from timesliver.network.term import Part, Term
 from timesliver.network.windows import smooth
 
 __all__ = ["KernelPart", "KernelTerm", "Responses"]
@@ -69,13 +69,10 @@ class KernelTerm(Term):
     ----------
     n_classes, n_symbols, n_biases : int
         C, the symbols of all sets together R, and K.
-    by_size : bool
-        Whether the taps of a kernel share its evidence by the size of their products.
     """
 
-    def __init__(self, n_classes: int, n_symbols: int, n_biases: int, by_size: bool) -> None:
+    def __init__(self, n_classes: int, n_symbols: int, n_biases: int) -> None:
         super().__init__()
-        self.by_size = by_size
         self.weights = nn.Parameter(torch.zeros(n_classes, n_symbols, n_biases))
         self.register_buffer("average", torch.zeros(1, n_symbols, n_biases))
 
@@ -111,7 +108,6 @@ class KernelTerm(Term):
                 responses.masks,
                 responses.bank,
                 W[c],
-                self.by_size,
             )
             for c in targets.T.cpu().numpy()
         ]
@@ -123,7 +119,7 @@ class KernelTerm(Term):
         return sums.unsqueeze(2).expand(-1, -1, n_channels) / n_channels
 
 
-class KernelPart(nn.Module):
+class KernelPart(Part):
     """The part of a network that a bank of kernels brings.
 
     Parameters
@@ -138,11 +134,12 @@ class KernelPart(nn.Module):
 
     def __init__(self, bank: Bank, term: KernelTerm, view: int = 0) -> None:
         super().__init__()
-        self.terms: Any = nn.ModuleList([nn.ModuleList([term])])
+        self.term = term
         self.view = view
         for name, array in bank._asdict().items():
             self.register_buffer(name, torch.from_numpy(np.array(array)))
-        self.register_buffer("smoothing_", torch.tensor(9))
+        self.smoothing_: Tensor
+        self.register_buffer("smoothing_", torch.tensor(_WIDTHS[1]))
 
     @property
     def bank(self) -> Bank:
@@ -162,41 +159,31 @@ class KernelPart(nn.Module):
         way the smoothed shares of one half are further from the plain shares of the other. No
         truth is needed.
         """
-        view = batch.views[self.view]
-        [(term, responses)] = self.each(view)
+        view, term = batch.views[self.view], self.term
+        responses = Responses(view, self.bank)
         seen = view.observed[:, None].to(term.weights.dtype)
-        P = term.features(responses).flatten(1)
-        targets = (P @ term.weights.flatten(1).T).argmax(1, keepdim=True)
-        owner = torch.bucketize(
-            torch.arange(term.weights.shape[2]), self.bias_start[1:].long(), right=True
-        )
+        targets = term(responses).argmax(1, keepdim=True)
+        kernel = np.repeat(np.arange(len(self.bank.dilation)), np.diff(self.bank.bias_start))
         halves = []
         for half in range(2):
-            weight = term.weights * (owner % 2 == half)
-            shares = term.shares(responses, weight, targets)
-            halves.append(
-                shares
-                - shares.sum(-1, keepdim=True) / seen.sum(-1, keepdim=True).clamp(min=1) * seen
-            )
+            chosen = torch.from_numpy(kernel % 2 == half).to(term.weights.device)
+            shares = term.shares(responses, term.weights * chosen, targets)
+            average = shares.sum(-1, keepdim=True) / seen.sum(-1, keepdim=True).clamp(min=1)
+            halves.append(shares - average * seen)
+        size = torch.stack(halves).square().sum((0, 2, 3, 4)).clamp(min=1e-30)
         errors = []
         for width in _WIDTHS:
-            first, second = (smooth(half, seen, width) for half in halves)
-            error = (first - halves[1]).square().sum((1, 2, 3)) + (second - halves[0]).square().sum(
-                (1, 2, 3)
-            )
-            size = sum(half.square().sum((1, 2, 3)) for half in halves)
-            errors.append(float((error / size.clamp(min=1e-30)).mean()))
-        self.errors_ = errors
+            pairs = zip(halves, reversed(halves), strict=True)
+            error = sum((smooth(one, seen, width) - other).square() for one, other in pairs)
+            errors.append(float((torch.as_tensor(error).sum((1, 2, 3)) / size).mean()))
         self.smoothing_.fill_(_WIDTHS[int(np.argmin(errors))])
 
     def each(self, view: View, only: Term | None = None) -> Iterator[tuple[Term, Any]]:
         """Yield the term with the responses of the bank."""
-        [[term]] = self.terms
-        if only is None or term is only:
-            yield term, Responses(view, self.bank)
+        if only is None or self.term is only:
+            yield self.term, Responses(view, self.bank)
 
     def sizes(self, n_channels: int, n_timepoints: int) -> Iterator[int]:
         """Yield how many numbers are made of a case: its features and masks."""
-        [[term]] = self.terms
-        rows = term.weights.shape[1]
-        yield term.weights[0].numel() + rows * n_channels * n_timepoints
+        weights = self.term.weights
+        yield weights[0].numel() + weights.shape[1] * n_channels * n_timepoints

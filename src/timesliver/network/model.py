@@ -16,13 +16,13 @@ from torch import Tensor, nn
 
 from timesliver.errors import InvalidInputError
 from timesliver.network.batch import Batch, View
-from timesliver.network.term import InteractionTerm, Moments, Term
+from timesliver.network.term import InteractionTerm, Moments, Part, Term
 from timesliver.network.windows import span
 
-__all__ = ["Part", "TimeSliverNetwork"]
+__all__ = ["InteractionPart", "TimeSliverNetwork"]
 
 
-class Part(nn.Module):
+class InteractionPart(Part):
     """What one encoder brings to a network: rows Q, and its terms, one for each set of symbols.
 
     Parameters
@@ -165,7 +165,8 @@ class TimeSliverNetwork(nn.Module):
 
     def smoothing(self, batch: Batch) -> int:
         """Over how many points shares are evened out unless something else is asked for."""
-        return max(part.smoothing(batch.views[part.view]) for part in self.parts)
+        widths: list[int] = [part.smoothing(batch.views[part.view]) for part in self.parts]
+        return max(widths)
 
     @torch.no_grad()
     def learn_average(self, batch: Batch) -> None:

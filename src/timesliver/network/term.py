@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +17,7 @@ from timesliver.network.interaction import bag_sum, moment_dots, spread
 from timesliver.network.weights import Weights
 from timesliver.network.windows import span
 
-__all__ = ["InteractionTerm", "Moments", "Term"]
+__all__ = ["InteractionTerm", "Moments", "Part", "Term"]
 
 
 class Moments:
@@ -109,6 +111,25 @@ class Term(nn.Module, ABC):
     def forward(self, moments: Moments) -> Tensor:
         """Return the term's part of the logits, (B, C)."""
         return self.features(moments).flatten(1) @ self.weight().flatten(1).T
+
+
+class Part(nn.Module, ABC):
+    """What one encoder brings to a network."""
+
+    #: Which view of a batch the encoder looks at.
+    view: int
+
+    @abstractmethod
+    def each(self, view: View, only: Term | None = None) -> Iterator[tuple[Term, Any]]:
+        """Yield every term, or one, with what its encoder says; one encoder's rows at a time."""
+
+    @abstractmethod
+    def sizes(self, n_channels: int, n_timepoints: int) -> Iterator[int]:
+        """Yield how many numbers each encoder makes of a case."""
+
+    @abstractmethod
+    def smoothing(self, view: View) -> int:
+        """Over how many points shares are evened out unless something else is asked for."""
 
 
 class InteractionTerm(Term):

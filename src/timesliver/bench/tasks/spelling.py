@@ -7,7 +7,8 @@ The spelling is part of the hash of every job, so it stays. What it says is said
 - ``segment_sizes``: the sizes; ``segment_shares``: the length of the series over the sizes;
 - ``clock``: symbols that tell the time as well;
 - ``mirrored``: learning from the series upside down and backwards as well;
-- all else is called as it is there.
+- all else is called as it is there;
+- ``encoder``: another encoder by its name, or "auto", with its own settings beside.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from timesliver import TimeSliverClassifier, symbols
+from timesliver import TimeSliverClassifier, encoders, symbols
 from timesliver.bench.tasks.pooling import MaxSegments
 from timesliver.bench.tasks.raw import RawSegments
 from timesliver.encoders import Segments
@@ -51,6 +52,11 @@ def classifier(name: str, options: JSONDict, **machine: Any) -> TimeSliverClassi
         candidates = [encoder({"step": "auto", **one}) for one in options["candidates"]]
         n_estimators = math.ceil(options.get("n_members", 1) / len(candidates))
         return TimeSliverClassifier(candidates, n_estimators=n_estimators, **machine)
+    if "encoder" in options:
+        settings = {name: value for name, value in options.items() if name != "encoder"}
+        chosen = options["encoder"]
+        made = chosen if chosen == "auto" else encoders.create(chosen).set_params(**settings)
+        return TimeSliverClassifier(made, **machine)
     own = {name: options[name] for name in _OF_THE_CLASSIFIER if name in options}
     rest = {name: value for name, value in options.items() if name not in own}
     made = encoder(rest, MaxSegments if name == "MaxPooled" else Segments)
