@@ -15,15 +15,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from timesliver import encoders
 from timesliver.attribution import Attribution, explain, join, options_of
-from timesliver.encoders import Encoder, Shape
-from timesliver.errors import InvalidParameterError, check_count
+from timesliver.encoders import Encoder, Shape, choose_encoders
+from timesliver.errors import InvalidParameterError, check_count, check_number
 from timesliver.estimator import SeriesClassifier, Trained, target_indices
 from timesliver.network import Batch, TimeSliverNetwork, View
 from timesliver.registry import from_description, to_description
 from timesliver.series import PaddedSeries
 from timesliver.symbols import from_state
 from timesliver.training import Cases
-from timesliver.typing import JSONDict
+from timesliver.typing import FloatArray, JSONDict
 
 __all__ = ["TimeSliverClassifier"]
 
@@ -63,7 +63,9 @@ class TimeSliverClassifier(SeriesClassifier):
     encoder : "auto", str, Encoder or list of Encoder
         What describes every moment, with its symbols and its way of training: the name of an
         encoder or an instance such as ``Segments(sizes=(4, 16))``, whose parameters scikit-learn
-        reaches as ``encoder__sizes``. The logits of several are averaged. "auto" is `Segments`.
+        reaches as ``encoder__sizes``. The logits of several are averaged. "auto" is `Kernels`;
+        with 1,000 cases or more, `Segments` as well, and what does best on cases held out from
+        training is taken: either, or both together.
     class_weight : dict, "balanced" or None
         How much the cases of each class count.
     n_estimators : int
@@ -73,6 +75,8 @@ class TimeSliverClassifier(SeriesClassifier):
         Makes the result repeatable; global random states are neither used nor changed.
     n_jobs : int or None
         Number of threads; None leaves torch's setting, -1 takes all cores.
+    time_budget : float
+        Seconds that "auto" may spend on learning an encoder.
     device : str
         "auto" is a GPU if there is one, else the CPU.
     verbose : int
@@ -93,6 +97,8 @@ class TimeSliverClassifier(SeriesClassifier):
         The trained network.
     encoders_ : list of Encoder
         The encoders, with what depends on the length of the series filled in.
+    report_ : list of dict
+        What "auto" has tried: encoder, accuracy on how many held-out cases, seconds.
     symbolizers_ : list of lists of Symbolizer
         The fitted symbolizers of each encoder.
 
@@ -122,6 +128,7 @@ class TimeSliverClassifier(SeriesClassifier):
         n_estimators: int = 1,
         random_state: Any = None,
         n_jobs: int | None = None,
+        time_budget: float = 300.0,
         device: str = "auto",
         verbose: int = 0,
     ) -> None:
@@ -130,6 +137,7 @@ class TimeSliverClassifier(SeriesClassifier):
         self.n_estimators = n_estimators
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.time_budget = time_budget
         self.device = device
         self.verbose = verbose
 
@@ -137,18 +145,34 @@ class TimeSliverClassifier(SeriesClassifier):
 
     def _check_parameters(self) -> None:
         check_count("n_estimators", self.n_estimators, 1)
+        check_number("time_budget", self.time_budget, above=0)
         for encoder in self._chosen():
             encoder.check()
 
     def _chosen(self) -> list[Encoder]:
-        """Return the encoders that were asked for."""
+        """Return the encoders that were asked for; none for "auto"."""
+        if isinstance(self.encoder, str) and self.encoder == "auto":
+            return []
         several = isinstance(self.encoder, list | tuple)
         given: Sequence[Any] = self.encoder if several else [self.encoder]
         if not len(given):
             raise InvalidParameterError("encoder must name at least one encoder, got none")
-        return [encoders.create("segments" if one == "auto" else one) for one in given]
+        return [encoders.create(one) for one in given]
 
-    def _learn_input(self, cases: Cases, seed: int) -> None:
+    def _auto(self, cases: Cases, validation: Cases | None, seed: int) -> list[Encoder]:
+        """Return the encoders that do best on cases held out from training."""
+
+        def fit(encoder: Encoder, some: Cases) -> Callable[[Any], FloatArray]:
+            trial = TimeSliverClassifier(
+                encoder, random_state=seed, device=self.device, verbose=self.verbose
+            )
+            trial.fit(some.batch, some.y.numpy(), sample_weight=some.weight.numpy())
+            return trial.logits
+
+        chosen, self.report_ = choose_encoders(cases, validation, self.time_budget, seed, fit)
+        return chosen
+
+    def _learn_input(self, chosen: Sequence[Encoder], cases: Cases, seed: int) -> None:
         """Learn scales and symbols."""
         series = cases.batch
         self.mean_, self.scale_ = series.moments()
@@ -156,7 +180,7 @@ class TimeSliverClassifier(SeriesClassifier):
             one.resolved(series.n_timepoints).chosen(
                 cases, len(self.classes_), self.mean_, self.scale_, seed
             )
-            for one in self._chosen()
+            for one in chosen
         ]
         self.symbolizers_ = [
             [deepcopy(one).fit(encoder.seen(series)) for one in encoder.symbolizers()]
@@ -164,7 +188,9 @@ class TimeSliverClassifier(SeriesClassifier):
         ]
 
     def _learn(self, cases: Cases, validation: Cases | None, seed: int) -> None:
-        self._learn_input(cases, seed)
+        self.report_ = []
+        chosen = self._chosen() or self._auto(cases, validation, seed)
+        self._learn_input(chosen, cases, seed)
         whole = self._batch(cases.batch)
         members: list[Trained] = []
         for view, own_seed in product(range(len(self.encoders_)), _seeds(seed, self.n_estimators)):

@@ -1,15 +1,26 @@
 """Encoders: settings of the part of a network that describes every moment.
 
-`Segments` is the paper's learnt convolution. `base` says what any encoder must give, so that
+`Segments` is the paper's learnt convolution, `Kernels` a bank of fixed kernels; `auto` chooses
+between them by cases held out from training. `base` says what any encoder must give, so that
 another package can bring one.
 """
 
+from timesliver.encoders.auto import choose_encoders
 from timesliver.encoders.base import Encoder, FixedEncoder, Shape
 from timesliver.encoders.kernels import Kernels
 from timesliver.encoders.segments import Segments
 from timesliver.registry import Registry
 
-__all__ = ["Encoder", "FixedEncoder", "Kernels", "Segments", "Shape", "create", "names"]
+__all__ = [
+    "Encoder",
+    "FixedEncoder",
+    "Kernels",
+    "Segments",
+    "Shape",
+    "choose_encoders",
+    "create",
+    "names",
+]
 
 _REGISTRY = Registry(
     "encoder",

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from timesliver.encoders.base import Encoder, Shape
 from timesliver.errors import check_count
-from timesliver.network import Batch, Symbols, TimeSliverNetwork, View
-from timesliver.network.bank import bank_shapes, draw_bank
+from timesliver.network import Symbols, TimeSliverNetwork, View
+from timesliver.network.bank import TAPS, bank_shapes, draw_bank
 from timesliver.network.kernels import KernelPart, KernelTerm, Responses
 from timesliver.series import PaddedSeries
 from timesliver.symbols import SAX, Clock, One, Symbolizer
@@ -34,7 +34,6 @@ CHOICES: tuple[tuple[Symbolizer, ...], ...] = (
 )
 _ENOUGH = 1000  # cases to choose symbols by
 _SOME = 840  # kernels to choose symbols by
-_FEW = 30  # cases to choose the smoothing by
 
 
 class Kernels(Encoder):
@@ -51,24 +50,39 @@ class Kernels(Encoder):
     symbols : "auto", str, Symbolizer or list of them
         By what the moments are told apart. "auto" chooses among one symbol for all, the time, the
         level and sums of them by the leave-one-out error on the training cases.
+    smoothing : int or "auto"
+        Over how many points shares are evened out when they are explained. "auto" takes a
+        twentieth of the series, and at least the nine points of a kernel.
     """
 
     name = "kernels"
 
-    def __init__(self, n_kernels: int = 2500, symbols: Any = "auto") -> None:
+    def __init__(
+        self, n_kernels: int = 2500, symbols: Any = "auto", smoothing: int | str = "auto"
+    ) -> None:
         self.n_kernels = n_kernels
         self.symbols = symbols
+        self.smoothing = smoothing
 
     def check(self) -> None:
         """Raise if a setting makes no sense."""
         super().check()
         check_count("n_kernels", self.n_kernels, 84)
+        if self.smoothing != "auto":
+            check_count("smoothing", self.smoothing, 1)
 
     def symbolizers(self) -> list[Symbolizer]:
         """Return what turns series into symbols; all that may be chosen, before it is."""
         if isinstance(self.symbols, str) and self.symbols == "auto":
-            return list(dict.fromkeys(one for choice in CHOICES for one in choice))
+            return list({id(one): one for choice in CHOICES for one in choice}.values())
         return super().symbolizers()
+
+    def resolved(self, n_timepoints: int) -> Self:
+        """Return the encoder with the smoothing for series of this length."""
+        if self.smoothing != "auto":
+            return self
+        settled: Self = copy(self).set_params(smoothing=max(TAPS, n_timepoints // 20))
+        return settled
 
     def chosen(
         self,
@@ -87,17 +101,16 @@ class Kernels(Encoder):
         symbolizers = [deepcopy(one).fit(few.batch) for one in known]
         view = self.view(few.batch, symbolizers, mean, scale)
         bank = draw_bank(min(self.n_kernels, _SOME), *_arrays(view), seed)
-        responses = Responses(view, bank)
-        features = responses.features()
-        sizes = [one.n_symbols for one in symbolizers]
-        blocks = np.split(features, np.cumsum(sizes)[:-1], axis=1)
-        by_set = dict(zip(known, (block.reshape(len(few), -1) for block in blocks), strict=True))
+        ends = np.cumsum([one.n_symbols for one in symbolizers])[:-1]
+        blocks = np.split(Responses(view, bank).features(), ends, axis=1)
+        by_set = {
+            id(one): block.reshape(len(few), -1) for one, block in zip(known, blocks, strict=True)
+        }
         y, weight = few.y.numpy(), few.weight.numpy().astype(np.float64)
         errors = []
         for choice in CHOICES:
-            solution = solve_ridge(
-                Columns([by_set[one] for one in choice]), y, n_classes, weight, Ridge().strengths
-            )
+            columns = Columns([by_set[id(one)] for one in choice])
+            solution = solve_ridge(columns, y, n_classes, weight, Ridge().strengths)
             errors.append(solution.errors.min())
         best = CHOICES[int(np.argmin(errors))]
         settled: Self = copy(self).set_params(symbols=list(best))
@@ -106,12 +119,6 @@ class Kernels(Encoder):
     def solver(self) -> Ridge:
         """Return how the weights are found: in closed form."""
         return Ridge()
-
-    def finish(self, network: TimeSliverNetwork, batch: Batch) -> None:
-        """Choose over how many points evidence is evened out."""
-        [part] = network.parts
-        some = np.linspace(0, len(batch) - 1, min(_FEW, len(batch))).astype(np.int64)
-        part.choose_smoothing(batch[torch.from_numpy(np.unique(some))])
 
     def view(
         self,
@@ -138,7 +145,12 @@ class Kernels(Encoder):
             bank = draw_bank(self.n_kernels, *_arrays(training), seed)
         rows = sum(n for _, n in shape.symbols)
         term = KernelTerm(shape.n_classes, rows, len(bank.biases))
-        return [(self, TimeSliverNetwork([KernelPart(bank, term)], shape.n_classes))]
+        return [
+            (
+                self,
+                TimeSliverNetwork([KernelPart(bank, term, int(self.smoothing))], shape.n_classes),
+            )
+        ]
 
 
 def _arrays(view: View) -> tuple[FloatArray, IntArray]:

@@ -12,13 +12,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from timesliver.network.bank import Bank, count, share
-from timesliver.network.batch import Batch, View
+from timesliver.network.batch import View
 from timesliver.network.term import Part, Term
-from timesliver.network.windows import smooth
 
 __all__ = ["KernelPart", "KernelTerm", "Responses"]
-
-_WIDTHS = (1, 5, 9, 13, 17, 25, 35, 49, 69, 97)  # to smooth over
 
 
 class Responses:
@@ -128,18 +125,19 @@ class KernelPart(Part):
         The kernels.
     term : KernelTerm
         Their weights.
+    width : int
+        Over how many points shares are evened out unless something else is asked for.
     view : int
         Which view of a batch they look at.
     """
 
-    def __init__(self, bank: Bank, term: KernelTerm, view: int = 0) -> None:
+    def __init__(self, bank: Bank, term: KernelTerm, width: int, view: int = 0) -> None:
         super().__init__()
         self.term = term
         self.view = view
         for name, array in bank._asdict().items():
             self.register_buffer(name, torch.from_numpy(np.array(array)))
-        self.smoothing_: Tensor
-        self.register_buffer("smoothing_", torch.tensor(_WIDTHS[1]))
+        self.width = width
 
     @property
     def bank(self) -> Bank:
@@ -148,35 +146,7 @@ class KernelPart(Part):
 
     def smoothing(self, view: View) -> int:  # noqa: ARG002
         """Over how many points shares are evened out unless something else is asked for."""
-        return int(self.smoothing_)
-
-    @torch.no_grad()
-    def choose_smoothing(self, batch: Batch) -> None:
-        """Choose the width at which half of the bank best foretells the evidence of the other.
-
-        What both halves say of a moment is evidence; what one says by itself is an accident of its
-        kernels. Too narrow a width keeps the accidents, too wide a one blurs the evidence: either
-        way the smoothed shares of one half are further from the plain shares of the other. No
-        truth is needed.
-        """
-        view, term = batch.views[self.view], self.term
-        responses = Responses(view, self.bank)
-        seen = view.observed[:, None].to(term.weights.dtype)
-        targets = term(responses).argmax(1, keepdim=True)
-        kernel = np.repeat(np.arange(len(self.bank.dilation)), np.diff(self.bank.bias_start))
-        halves = []
-        for half in range(2):
-            chosen = torch.from_numpy(kernel % 2 == half).to(term.weights.device)
-            shares = term.shares(responses, term.weights * chosen, targets)
-            average = shares.sum(-1, keepdim=True) / seen.sum(-1, keepdim=True).clamp(min=1)
-            halves.append(shares - average * seen)
-        size = torch.stack(halves).square().sum((0, 2, 3, 4)).clamp(min=1e-30)
-        errors = []
-        for width in _WIDTHS:
-            pairs = zip(halves, reversed(halves), strict=True)
-            error = sum((smooth(one, seen, width) - other).square() for one, other in pairs)
-            errors.append(float((torch.as_tensor(error).sum((1, 2, 3)) / size).mean()))
-        self.smoothing_.fill_(_WIDTHS[int(np.argmin(errors))])
+        return self.width
 
     def each(self, view: View, only: Term | None = None) -> Iterator[tuple[Term, Any]]:
         """Yield the term with the responses of the bank."""

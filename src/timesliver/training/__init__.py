@@ -4,7 +4,14 @@
 watch, `sparsity` is a penalty, `runtime` seeds, threads and devices.
 """
 
-from timesliver.training.callbacks import Callback, Progress, Record, StopTraining, all_callbacks
+from timesliver.training.callbacks import (
+    Callback,
+    Progress,
+    Record,
+    StopTraining,
+    TimeLimit,
+    all_callbacks,
+)
 from timesliver.training.descent import Cases, Descent, Training
 from timesliver.training.runtime import draw_seed, pick_device, progress, thread_limit
 from timesliver.training.solve import Ridge, solve
@@ -19,6 +26,7 @@ __all__ = [
     "Record",
     "Ridge",
     "StopTraining",
+    "TimeLimit",
     "Training",
     "all_callbacks",
     "draw_seed",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from rich.progress import Progress as Bar
 
 from timesliver.errors import InvalidParameterError
 
-__all__ = ["Callback", "Progress", "Record", "StopTraining", "all_callbacks"]
+__all__ = ["Callback", "Progress", "Record", "StopTraining", "TimeLimit", "all_callbacks"]
 
 #: One epoch: its number, losses, accuracy and time, as plain numbers.
 Record = dict[str, Any]
@@ -73,6 +74,22 @@ class Progress(Callback):
     def on_train_end(self, history: Sequence[Record]) -> None:  # noqa: ARG002
         """Leave it as it is."""
         self._bar.stop()
+
+
+class TimeLimit(Callback):
+    """End training after so many seconds; the best model so far is kept."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def on_train_begin(self, max_epochs: int) -> None:  # noqa: ARG002
+        """Look at the clock."""
+        self._end = time.perf_counter() + self.seconds
+
+    def on_epoch_end(self, record: Record) -> None:  # noqa: ARG002
+        """Look again."""
+        if time.perf_counter() > self._end:
+            raise StopTraining
 
 
 class _Function(Callback):

@@ -38,7 +38,8 @@ def explainer(job: Job, cache: Cache) -> explainers.AnyExplainer:
     if "activation" in options:
         made: explainers.AnyExplainer = ActivatedScores(model, **options)
     else:
-        made = explainers.create(entry["name"], model, **options)
+        name = "additive" if entry["name"] == "shares" else entry["name"]
+        made = explainers.create(name, model, **options)
     train = load_parts(job).train
     some = at_random(len(train), _MOST_TRAINING)
     return made.fit(train.X[some], None if train.y is None else train.y[some])
