@@ -19,26 +19,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numba import njit
 from numpy.typing import NDArray
 from rich.console import Console
 
+from timesliver.network.compiled import TAPS, count_cases, fill_biases, share_cases
 from timesliver.series import equal_slices
 from timesliver.typing import FloatArray, IntArray
 
 __all__ = ["TAPS", "Bank", "bank_shapes", "count", "draw_bank", "share"]
 
-TAPS = 9
-_HALF = TAPS // 2
 _KERNELS = np.array(list(combinations(range(TAPS), 3)), dtype=np.int32)  # where the 2s are: (84, 3)
 _MOST_CHANNELS = 9  # that one kernel looks at
 _GOLDEN = (math.sqrt(5) + 1) / 2
 _PATIENCE = 1.0  # seconds after which people want to know what takes so long
 _COMPILING = "Compiling the kernels: some seconds, once on this machine ..."
-# Sums may be taken in another order, so that several are taken at once.
-_FAST: Any = {"nsz", "contract", "reassoc", "arcp"}
-
-Array = NDArray[Any]
 
 
 class Bank(NamedTuple):
@@ -111,8 +105,8 @@ def draw_bank(n_kernels: int, values: FloatArray, lengths: IntArray, seed: int) 
     )
     quantiles = (np.arange(1, len(bank.biases) + 1) * _GOLDEN) % 1
     cases = rng.integers(0, len(values), G)
-    with _compiling(_fill_biases):
-        _fill_biases(values, lengths, cases, quantiles, *bank)
+    with _compiling(fill_biases):
+        fill_biases(values, lengths, cases, quantiles, *bank)
     return bank
 
 
@@ -161,9 +155,9 @@ def count(
     """
 
     def work(some: slice) -> None:
-        _count(values[some], lengths[some], masks[some], *bank, out[some])
+        count_cases(values[some], lengths[some], masks[some], *bank, out[some])
 
-    with _compiling(_count):
+    with _compiling(count_cases):
         _in_threads(len(values), work)
 
 
@@ -196,9 +190,9 @@ def share(
 
     def work(some: slice) -> None:
         series = values[some], lengths[some], observed[some], masks[some]
-        _share(*series, *bank, weights[some], shares[some])
+        share_cases(*series, *bank, weights[some], shares[some])
 
-    with _compiling(_share):
+    with _compiling(share_cases):
         _in_threads(len(values), work)
     return shares
 
@@ -227,206 +221,3 @@ def _in_threads(n_cases: int, work: Callable[[slice], None]) -> None:
         return
     with ThreadPoolExecutor(n_threads) as pool:
         list(pool.map(work, equal_slices(n_cases, 1, -(-n_cases // n_threads))))
-
-
-@njit(cache=True)
-def _prepare(x: Array, length: int, d: int, needed: Array, wide: Array, total: Array) -> None:
-    """Put zeros around the needed channels, and add up their nine taps with the weight -1."""
-    for j in range(x.shape[0]):
-        if needed[j]:
-            for t in range(length + 2 * _HALF * d):
-                wide[j, t] = 0
-            for t in range(length):
-                wide[j, _HALF * d + t] = x[j, t]
-                total[j, t] = 0
-            for tap in range(TAPS):
-                for t in range(length):
-                    total[j, t] -= wide[j, t + tap * d]
-
-
-@njit(cache=True)
-def _need(g: int, dilation: Array, n_channels: Array, channels: Array, needed: Array) -> None:
-    """Mark the channels of all kernels with the same dilation as the g-th."""
-    needed[:] = False
-    other = g
-    while other < len(dilation) and dilation[other] == dilation[g]:
-        for j in channels[other, : n_channels[other]]:
-            needed[j] = True
-        other += 1
-
-
-@njit(cache=True)
-def _respond(
-    response: Array, length: int, d: int, twos: Array, chosen: Array, wide: Array, total: Array
-) -> None:
-    """Write the response of a kernel at every moment: three more at the taps that weigh 2."""
-    a, b, c, three = twos[0] * d, twos[1] * d, twos[2] * d, np.float32(3)
-    j = chosen[0]
-    for t in range(length):
-        response[t] = total[j, t] + three * (wide[j, t + a] + wide[j, t + b] + wide[j, t + c])
-    for i in range(1, len(chosen)):
-        j = chosen[i]
-        for t in range(length):
-            response[t] += total[j, t] + three * (wide[j, t + a] + wide[j, t + b] + wide[j, t + c])
-
-
-@njit(cache=True)
-def _range(length: int, d: int, padded: bool) -> tuple[int, int]:
-    """Return the moments that count: all, or those whose taps lie inside, if there are any."""
-    if padded or length <= 2 * _HALF * d:
-        return 0, length
-    return _HALF * d, length - _HALF * d
-
-
-@njit(cache=True)
-def _fill_biases(
-    values: Array,
-    lengths: Array,
-    cases: Array,
-    quantiles: Array,
-    dilation: Array,
-    twos: Array,
-    padded: Array,
-    n_channels: Array,
-    channels: Array,
-    bias_start: Array,
-    biases: Array,
-) -> None:
-    v, L = values.shape[1:]
-    wide = np.zeros((v, L + 2 * _HALF * dilation.max()), np.float32)
-    total, response = np.zeros((v, L), np.float32), np.zeros(L, np.float32)
-    needed = np.zeros(v, np.bool_)
-    for g in range(len(dilation)):
-        n, d = lengths[cases[g]], dilation[g]
-        chosen = channels[g, : n_channels[g]]
-        needed[:] = False
-        for j in chosen:
-            needed[j] = True
-        _prepare(values[cases[g]], n, d, needed, wide, total)
-        _respond(response, n, d, twos[g], chosen, wide, total)
-        start, stop = _range(n, d, padded[g])
-        ranked = np.sort(response[start:stop])
-        for b in range(bias_start[g], bias_start[g + 1]):
-            place = quantiles[b] * (len(ranked) - 1)
-            below = int(place)
-            above = min(below + 1, len(ranked) - 1)
-            part = np.float32(place - below)
-            biases[b] = ranked[below] * (1 - part) + ranked[above] * part
-
-
-@njit(cache=True, nogil=True, fastmath=_FAST)
-def _count(
-    values: Array,
-    lengths: Array,
-    masks: Array,
-    dilation: Array,
-    twos: Array,
-    padded: Array,
-    n_channels: Array,
-    channels: Array,
-    bias_start: Array,
-    biases: Array,
-    out: Array,
-) -> None:
-    n_cases, v, L = values.shape
-    n_rows = masks.shape[1]
-    for case in range(n_cases):
-        wide = np.zeros((v, L + 2 * _HALF * dilation.max()), np.float32)
-        total, response = np.zeros((v, L), np.float32), np.zeros(L, np.float32)
-        needed = np.zeros(v, np.bool_)
-        n = lengths[case]
-        for g in range(len(dilation)):
-            d = dilation[g]
-            if g == 0 or d != dilation[g - 1]:
-                _need(g, dilation, n_channels, channels, needed)
-                _prepare(values[case], n, d, needed, wide, total)
-            chosen = channels[g, : n_channels[g]]
-            _respond(response, n, d, twos[g], chosen, wide, total)
-            start, stop = _range(n, d, padded[g])
-            gate = chosen[0] if masks.shape[2] > 1 else 0
-            scale = np.float32(1) / np.float32(stop - start)
-            for b in range(bias_start[g], bias_start[g + 1]):
-                bias = biases[b]
-                for row in range(n_rows):
-                    mask = masks[case, row, gate]
-                    above = np.float32(0)
-                    for t in range(start, stop):
-                        above += mask[t] if response[t] > bias else np.float32(0)
-                    out[case, row, b] = above * scale
-
-
-@njit(cache=True, nogil=True, fastmath=_FAST)
-def _share(
-    values: Array,
-    lengths: Array,
-    observed: Array,
-    masks: Array,
-    dilation: Array,
-    twos: Array,
-    padded: Array,
-    n_channels: Array,
-    channels: Array,
-    bias_start: Array,
-    biases: Array,
-    weights: Array,
-    shares: Array,
-) -> None:
-    n_cases, v, L = values.shape
-    n_rows = masks.shape[1]
-    for case in range(n_cases):
-        margin = _HALF * dilation.max()
-        wide = np.zeros((v, L + 2 * margin), np.float32)
-        total, response = np.zeros((v, L), np.float32), np.zeros(L, np.float32)
-        spoken = np.zeros(L, np.float32)
-        seen = np.zeros((v, L + 2 * margin), np.float32)
-        given = np.zeros((v, L + 2 * margin), np.float32)
-        needed = np.zeros(v, np.bool_)
-        n = lengths[case]
-        for g in range(len(dilation)):
-            d = dilation[g]
-            edge = _HALF * d
-            if g == 0 or d != dilation[g - 1]:
-                _need(g, dilation, n_channels, channels, needed)
-                _prepare(values[case], n, d, needed, wide, total)
-                seen[:] = 0
-                for j in range(v):
-                    for t in range(n):
-                        seen[j, edge + t] = 1 if observed[case, j, t] else 0
-            chosen = channels[g, : n_channels[g]]
-            _respond(response, n, d, twos[g], chosen, wide, total)
-            start, stop = _range(n, d, padded[g])
-            gate = chosen[0] if masks.shape[2] > 1 else 0
-            scale = np.float32(1) / np.float32(stop - start)
-            for t in range(start, stop):
-                spoken[t] = 0
-            for b in range(bias_start[g], bias_start[g + 1]):
-                bias = biases[b]
-                for row in range(n_rows):
-                    worth = weights[case, row, b] * scale
-                    mask = masks[case, row, gate]
-                    for t in range(start, stop):
-                        spoken[t] += mask[t] * worth if response[t] > bias else np.float32(0)
-            for t in range(start, stop):
-                if spoken[t] == 0:
-                    continue
-                count = np.float32(0)
-                for j in chosen:
-                    for tap in range(TAPS):
-                        count += seen[j, t + tap * d]
-                if count > 0:
-                    part = spoken[t] / count
-                    for j in chosen:
-                        for tap in range(TAPS):
-                            given[j, t + tap * d] += part * seen[j, t + tap * d]
-                else:  # nothing it looks at was observed: to what else was at this moment
-                    for j in range(v):
-                        count += seen[j, edge + t]
-                    for j in range(v):
-                        part = spoken[t] / max(count, np.float32(1))
-                        given[j, edge + t] += part * seen[j, edge + t]
-            if g + 1 == len(dilation) or dilation[g + 1] != d:
-                for j in range(v):
-                    for t in range(n):
-                        shares[case, j, t] += given[j, edge + t]
-                    for t in range(n + 2 * edge):
-                        given[j, t] = 0
