@@ -262,7 +262,7 @@ class TimeSliverClassifier(SeriesClassifier):
             (v if separate or not one.shared else 1, one.n_symbols)
             for one in self.symbolizers_[view]
         ]
-        return Shape(v, self.n_timepoints_, len(self.classes_), tuple(symbols))
+        return Shape(v, len(self.classes_), tuple(symbols), self.n_timepoints_)
 
     def _batch(self, series: PaddedSeries) -> Batch:
         views = tuple(

@@ -16,7 +16,7 @@ from timesliver.typing import BoolArray
 
 __all__ = ["demo"]
 
-N_TRAIN, N_TEST, N_SHOWN, EPOCHS = 600, 200, 60, 25
+N_TRAIN, N_TEST, N_SHOWN = 600, 200, 60
 
 
 @command("timesliver demo", "timesliver demo -o look.html")
@@ -40,7 +40,6 @@ def demo(
     from timesliver.cli.models import accuracy
     from timesliver.cli.report import write_page
     from timesliver.datasets import make_lowvar
-    from timesliver.encoders import Segments
 
     out = Output(as_json, quiet)
     start = time.perf_counter()
@@ -50,12 +49,8 @@ def demo(
     assert test.y is not None
     assert test.salient is not None
     out.note(f"Training on {N_TRAIN} generated series of two channels and 200 time points ...")
-    encoder = Segments(
-        channels="separate", learning_rate=3e-3, max_epochs=EPOCHS, positional_encoding=False
-    )
-    model = TimeSliverClassifier(
-        encoder, n_jobs=1, random_state=0, verbose=int(out.shows_progress)
-    ).fit(train.X, names[train.y])
+    model = TimeSliverClassifier(n_jobs=1, random_state=0, verbose=int(out.shows_progress))
+    model.fit(train.X, names[train.y])
     true = names[test.y]
     predicted = model.predict(test.X)
     planted: BoolArray = np.any(test.salient, axis=1)

@@ -39,16 +39,18 @@ class Shape:
 
     Attributes
     ----------
-    n_channels, n_timepoints, n_classes : int
-        v, L and C.
+    n_channels, n_classes : int
+        v and C.
     symbols : tuple of (int, int)
         For each set of symbols, its number of symbol channels and of symbols.
+    n_timepoints : int
+        Length of the training series.
     """
 
     n_channels: int
-    n_timepoints: int
     n_classes: int
     symbols: tuple[tuple[int, int], ...]
+    n_timepoints: int = 1
 
 
 class Encoder(BaseEstimator, ABC):
@@ -76,7 +78,7 @@ class Encoder(BaseEstimator, ABC):
 
     @abstractmethod
     def networks(
-        self, shape: Shape, seed: int, can_choose: bool, training: View | None
+        self, shape: Shape, seed: int, can_choose: bool, training: View | None = None
     ) -> list[tuple[Self, TimeSliverNetwork]]:
         """Make the networks to train, the best of which is kept, each with its own settings.
 
@@ -190,7 +192,7 @@ class FixedEncoder(Encoder):
         return Ridge()
 
     def networks(
-        self, shape: Shape, seed: int, can_choose: bool, training: View | None
+        self, shape: Shape, seed: int, can_choose: bool, training: View | None = None
     ) -> list[tuple[Self, TimeSliverNetwork]]:
         """Make the network."""
         del seed, can_choose, training

@@ -135,7 +135,7 @@ class Kernels(Encoder):
         return View.of(values, series, symbols=symbols)
 
     def networks(
-        self, shape: Shape, seed: int, can_choose: bool, training: View | None
+        self, shape: Shape, seed: int, can_choose: bool, training: View | None = None
     ) -> list[tuple[Self, TimeSliverNetwork]]:
         """Make the network, with biases from the training series."""
         del can_choose

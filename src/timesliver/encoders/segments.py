@@ -238,7 +238,7 @@ class Segments(Encoder):
         )
 
     def networks(
-        self, shape: Shape, seed: int, can_choose: bool, training: View | None
+        self, shape: Shape, seed: int, can_choose: bool, training: View | None = None
     ) -> list[tuple[Self, TimeSliverNetwork]]:
         """Make the network, without and with a positional encoding where both are tried."""
         del training
