@@ -10,7 +10,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from classifier.conftest import bumps, small, small_segments
-from timesliver import TimeSliverClassifier
+from timesliver import Kernels, TimeSliverClassifier
 from timesliver.symbols import SAX, Clock
 
 EXPECTED_FAILURES = {
@@ -23,9 +23,22 @@ EXPECTED_FAILURES = {
 }
 
 
+OF_KERNELS = {
+    "check_sample_weight_equivalence_on_dense_data": (
+        "thresholds come from cases that are drawn, and repeated cases are drawn more often"
+    ),
+    "check_class_weight_classifiers": (
+        "features that vary only among cases of next to no weight are scaled by next to nothing"
+    ),
+}
+
+
 @pytest.mark.slow
 @parametrize_with_checks(
-    [small(max_epochs=60)], expected_failed_checks=lambda estimator: EXPECTED_FAILURES
+    [small(max_epochs=60), TimeSliverClassifier(Kernels(252), random_state=0)],
+    expected_failed_checks=lambda estimator: (
+        EXPECTED_FAILURES | (OF_KERNELS if isinstance(estimator.encoder, Kernels) else {})
+    ),
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -92,6 +105,7 @@ def test_parameters_of_the_encoder_are_reached_through_it():
         "n_estimators",
         "random_state",
         "n_jobs",
+        "time_budget",
         "device",
         "verbose",
     }

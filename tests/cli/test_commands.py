@@ -204,7 +204,6 @@ def test_demo(run, tmp_path, monkeypatch):
     module = inspect.getmodule(demo.demo)
     monkeypatch.setattr(module, "N_TRAIN", 60)
     monkeypatch.setattr(module, "N_TEST", 12)
-    monkeypatch.setattr(module, "EPOCHS", 2)
     result = run("demo", "-o", tmp_path / "r.html", "--json")
     assert result.code == 0
     answer = result.json
