@@ -116,7 +116,7 @@ def _created(name: str, preset: str | None) -> Encoder:
             f"--preset is a setting of the encoder {Segments.name!r}, but --encoder says {name!r}; "
             f"leave one of them out"
         )
-    return deepcopy(Segments.preset(preset))
+    return Segments.preset(preset)
 
 
 def _refuse_those_of_segments(encoder: Encoder, options: Sequence[str]) -> None:
