@@ -7,7 +7,7 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import wraps
 from itertools import product
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, Self
 
 import numpy as np
 import torch
@@ -132,6 +132,17 @@ class TimeSliverClassifier(SeriesClassifier):
         self.n_jobs = n_jobs
         self.device = device
         self.verbose = verbose
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also of the encoder and its symbols: ``encoder__sizes=(4,)``."""
+        try:
+            super().set_params(**params)
+        except AttributeError as error:
+            raise InvalidParameterError(
+                f"{', '.join(params)}: what is given by its name, or in a list, has no parameters "
+                f"to set; give one instance first, such as Segments(symbols=SAX(5))"
+            ) from error
+        return self
 
     # --- fit ----------------------------------------------------------------------------------
 

@@ -97,6 +97,7 @@ class Descent:
             check_count(name, getattr(self, name), 1)
         for name in ("learning_rate", "head_rate"):
             check_number(name, getattr(self, name), above=0)
+        all_callbacks(self.callbacks)
         check_number("sparsity", self.sparsity, least=0)
         check_number("validation_fraction", self.validation_fraction, least=0, below=1)
 
