@@ -18,6 +18,7 @@ from timesliver.attribution import Attribution, explain, join, options_of
 from timesliver.encoders import Encoder, Shape
 from timesliver.errors import InvalidParameterError, check_count
 from timesliver.estimator import SeriesClassifier, Trained, target_indices
+from timesliver.io import below
 from timesliver.network import Batch, TimeSliverNetwork
 from timesliver.registry import from_description, to_description
 from timesliver.series import PaddedSeries
@@ -338,7 +339,7 @@ class TimeSliverClassifier(SeriesClassifier):
             self.encoders_.append(from_description(view["encoder"]))
             self.symbolizers_.append(
                 [
-                    from_state(config, _below(arrays, f"symbols.{i}.{j}."))
+                    from_state(config, below(arrays, f"symbols.{i}.{j}."))
                     for j, config in enumerate(view["symbols"])
                 ]
             )
@@ -359,7 +360,3 @@ def _seeds(seed: int, count: int) -> list[int]:
     """Return so many seeds, the first of which is the one given."""
     more = np.random.SeedSequence(seed).generate_state(count - 1) >> 1
     return [seed, *map(int, more)]
-
-
-def _below(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
-    return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}

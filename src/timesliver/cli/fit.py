@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from timesliver.cli.app import INTERRUPTED, command
 from timesliver.cli.encoder import (
-    EncoderOptions,
+    chosen_encoder,
     complete_encoder,
     complete_symbols,
     read_settings,
@@ -221,7 +221,7 @@ def fit(
         "--batch-size": ("batch_size", batch_size),
     }
     more = read_settings(set_ or [])
-    chosen = EncoderOptions(encoder, preset, symbols, bins, of_segments, more).encoder()
+    chosen = chosen_encoder(encoder, preset, symbols, bins, of_segments, more)
     from timesliver import datasets
 
     column = parse_label(label)
