@@ -7,7 +7,7 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import wraps
 from itertools import product
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, Self
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from timesliver.attribution import Attribution, explain, join, options_of
 from timesliver.encoders import Encoder, Shape, choose_encoders
 from timesliver.errors import InvalidParameterError, check_count, check_number
 from timesliver.estimator import SeriesClassifier, Trained, target_indices
+from timesliver.io import below
 from timesliver.network import Batch, TimeSliverNetwork, View
 from timesliver.registry import from_description, to_description
 from timesliver.series import PaddedSeries
@@ -140,6 +141,17 @@ class TimeSliverClassifier(SeriesClassifier):
         self.time_budget = time_budget
         self.device = device
         self.verbose = verbose
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also of the encoder and its symbols: ``encoder__sizes=(4,)``."""
+        try:
+            super().set_params(**params)
+        except AttributeError as error:
+            raise InvalidParameterError(
+                f"{', '.join(params)}: what is given by its name, or in a list, has no parameters "
+                f"to set; give one instance first, such as Segments(symbols=SAX(5))"
+            ) from error
+        return self
 
     # --- fit ----------------------------------------------------------------------------------
 
@@ -365,7 +377,7 @@ class TimeSliverClassifier(SeriesClassifier):
             self.encoders_.append(from_description(view["encoder"]))
             self.symbolizers_.append(
                 [
-                    from_state(config, _below(arrays, f"symbols.{i}.{j}."))
+                    from_state(config, below(arrays, f"symbols.{i}.{j}."))
                     for j, config in enumerate(view["symbols"])
                 ]
             )
@@ -386,7 +398,3 @@ def _seeds(seed: int, count: int) -> list[int]:
     """Return so many seeds, the first of which is the one given."""
     more = np.random.SeedSequence(seed).generate_state(count - 1) >> 1
     return [seed, *map(int, more)]
-
-
-def _below(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
-    return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}

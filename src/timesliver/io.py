@@ -22,6 +22,7 @@ from timesliver.typing import JSONDict
 
 __all__ = [
     "as_json",
+    "below",
     "decode_labels",
     "encode_labels",
     "read_tensors",
@@ -122,6 +123,11 @@ def write_tensors(
     with replacing(path) as draft:
         whole = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
         draft.write_bytes(save(whole, metadata={"timesliver": json.dumps(header)}))
+
+
+def below(tensors: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """Return the tensors whose names begin with a prefix, by the rest of their names."""
+    return {k.removeprefix(prefix): t for k, t in tensors.items() if k.startswith(prefix)}
 
 
 def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], JSONDict]:

@@ -1,3 +1,5 @@
+from copy import deepcopy
+
 import numpy as np
 import pytest
 
@@ -17,7 +19,7 @@ OF_THE_CLASSIFIER = set(TimeSliverClassifier().get_params(deep=False))
 
 def small_segments(**settings):
     """Return an encoder that trains in a second."""
-    return Segments(**SMALL | settings)
+    return Segments(**deepcopy(SMALL) | settings)
 
 
 def small(**settings):

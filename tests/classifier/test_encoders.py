@@ -84,7 +84,12 @@ def test_unknown_parameters_are_a_type_error():
 def test_presets(name):
     encoder = Segments.preset(name)
     encoder.check()
-    assert {key: encoder.get_params()[key] for key in PRESETS[name]} == PRESETS[name]
+    assert repr(encoder) == repr(Segments(**PRESETS[name]))
+
+
+def test_a_preset_that_is_changed_stays_as_it_was_for_others():
+    Segments.preset("LowVar").set_params(symbols__n_bins=3)
+    assert Segments.preset("LowVar").symbols.n_bins == 20
 
 
 def test_an_unknown_preset():

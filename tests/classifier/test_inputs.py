@@ -102,6 +102,12 @@ def test_weights():
     np.testing.assert_array_equal(kept.logits(X), small().fit(X[:40], y[:40]).logits(X))
 
 
+@pytest.mark.parametrize("weights", ["x", np.ones(3), -np.ones(60), np.full(60, np.nan)])
+def test_weights_that_make_no_sense(weights):
+    with pytest.raises(InvalidInputError, match="sample_weight must"):
+        small().fit(X, y, sample_weight=weights)
+
+
 def test_a_symbolizer_instance_is_not_changed():
     symbolizer = SAX(n_bins=4, normalize="global")
     encoder = small_segments(symbols=[symbolizer, "clock"], sizes=(0.1, 3))
@@ -162,7 +168,14 @@ def test_what_cannot_be_learned_from(series, labels, message):
         ({"device": "gpu7"}, "device='gpu7' cannot be used"),
         ({"n_jobs": 0}, "n_jobs=0 is not a number of threads"),
         ({"random_state": "seed"}, "random_state='seed' cannot seed"),
-        ({"callbacks": [3]}, "callbacks"),
+        ({"callbacks": [3]}, "callbacks must hold"),
+        ({"callbacks": print}, "callbacks must be a list"),
+        ({"symbols": SAX(5).set_params(n_bins="7")}, "n_bins must be a whole number"),
+        ({"class_weight": "even"}, "class_weight='even' does not fit"),
+        ({"class_weight": {2: 1.0}}, "does not fit the classes"),
+        ({"class_weight": {0: -1.0, 1: 1.0}}, "finite numbers, at least 0"),
+        ({"class_weight": {0: np.nan}}, "finite numbers, at least 0"),
+        ({"class_weight": {0: 0.0, 1: 0.0}}, "leaves no case any weight"),
     ],
 )
 def test_settings_that_make_no_sense(settings, message):

@@ -10,7 +10,8 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from classifier.conftest import bumps, small, small_segments
-from timesliver import Kernels, TimeSliverClassifier
+from timesliver import Kernels, Segments, TimeSliverClassifier
+from timesliver.errors import InvalidParameterError
 from timesliver.symbols import SAX, Clock
 
 EXPECTED_FAILURES = {
@@ -109,6 +110,9 @@ def test_parameters_of_the_encoder_are_reached_through_it():
         "device",
         "verbose",
     }
+    for encoder, name in (("auto", "encoder__sizes"), (Segments(), "encoder__symbols__n_bins")):
+        with pytest.raises(InvalidParameterError, match=f"{name}: what is given by its name"):
+            TimeSliverClassifier(encoder).set_params(**{name: 4})
     several = clone(TimeSliverClassifier([small_segments(depth=1), "segments"]))
     assert several.encoder[0].depth == 1
     assert several.encoder[1] == "segments"

@@ -54,6 +54,7 @@ def test_training_data(run, tmp_path, text, message):
         ("fit {train} --preset Low", MISTAKE, "preset='Low' is unknown; choose one of 'FreqSum'"),
         ("fit {train} --set depth", MISTAKE, "--set needs NAME=VALUE, like --set depth=1; got"),
         ("fit {train} --set =3", MISTAKE, "--set needs NAME=VALUE"),
+        ("fit {train} --set symbols__n_bins=x", MISTAKE, "n_bins must be a whole number"),
         (
             "fit {train} --set dept=1",
             MISTAKE,

@@ -70,12 +70,12 @@ def top_intervals(net: FloatArray, label: Any, k: int, by_channel: bool) -> list
     rows = net if by_channel else net.sum(axis=0, keepdims=True)
     level, total = np.abs(rows).max() / 2, np.abs(rows).sum()
     signs: tuple[tuple[Literal["for", "against"], int], ...] = (("for", 1), ("against", -1))
-    found = []
+    intervals = []
     for sign, direction in signs:
         for channel, row in enumerate(direction * rows):
             for start, stop in strong_stretches(row, level) if level > 0 else ():
                 by_each = direction * net[:, start:stop].sum(axis=1)
-                found.append(
+                intervals.append(
                     Interval(
                         start,
                         stop,
@@ -85,7 +85,7 @@ def top_intervals(net: FloatArray, label: Any, k: int, by_channel: bool) -> list
                         float(row[start:stop].clip(min=0).sum() / total),
                     )
                 )
-    return sorted(found, key=lambda interval: -interval.share)[:k]
+    return sorted(intervals, key=lambda interval: -interval.share)[:k]
 
 
 def strong_stretches(scores: FloatArray, level: float) -> list[tuple[int, int]]:
@@ -121,14 +121,14 @@ def strong_stretches(scores: FloatArray, level: float) -> list[tuple[int, int]]:
     above = np.concatenate([[False], scores >= level, [False]])
     edges = np.flatnonzero(above[1:] != above[:-1])  # start, stop, start, stop, ...
     height = np.concatenate([[0.0], np.cumsum(scores - level)])[edges].tolist()
-    found: list[tuple[int, int, int]] = []  # first edge, last edge, nearest that begins lower
+    stretches: list[tuple[int, int, int]] = []  # first edge, last edge, nearest that begins lower
     for first in range(0, len(edges), 2):
-        last, lower = first + 1, len(found) - 1
-        while lower >= 0 and height[found[lower][0]] >= height[first]:
-            lower = found[lower][2]
-        while lower >= 0 and height[found[lower][1]] < height[last]:  # join all in between
-            first, _, nearest = found[lower]
-            del found[lower:]
+        last, lower = first + 1, len(stretches) - 1
+        while lower >= 0 and height[stretches[lower][0]] >= height[first]:
+            lower = stretches[lower][2]
+        while lower >= 0 and height[stretches[lower][1]] < height[last]:  # join all in between
+            first, _, nearest = stretches[lower]
+            del stretches[lower:]
             lower = nearest
-        found.append((first, last, lower))
-    return [(int(edges[first]), int(edges[last])) for first, last, _ in found]
+        stretches.append((first, last, lower))
+    return [(int(edges[first]), int(edges[last])) for first, last, _ in stretches]

@@ -54,7 +54,8 @@ class Attribution:
     seconds, forward_passes : arrays of shape (n_cases,) or None
         What explaining each case took: time, and how often the model was asked.
     case : array of shape (n_cases,)
-        Which case each entry explains: its number among those that were given.
+        Which case each entry explains: its number among those that were given, which by default
+        is that of the entry.
     has_sign : bool
         Whether the method knows evidence against the class; else `negative` is 0 for want of it.
     has_channels : bool
@@ -74,13 +75,14 @@ class Attribution:
     probabilities: FloatArray | None = None
     seconds: FloatArray | None = None
     forward_passes: FloatArray | None = None
-    case: NDArray[np.int64] | None = None
+    case: NDArray[np.int64] = None  # type: ignore[assignment]
     has_sign: bool = True
     has_channels: bool = True
 
     def __post_init__(self) -> None:
         shape = self.positive_by_channel.shape
-        if self.case is None:
+        case: Any = self.case
+        if case is None:
             object.__setattr__(self, "case", np.arange(len(self.target)))
         if len(shape) != 3 or self.negative_by_channel.shape != shape:
             raise InvalidInputError(
@@ -220,7 +222,6 @@ class Attribution:
         shape = self.positive_by_channel.shape
         inside = np.broadcast_to(np.arange(shape[2]) < self.lengths[:, None, None], shape)
         row, channel, time = np.nonzero(inside)
-        assert self.case is not None
         columns = {
             "case": self.case[row],
             "channel": channel,
@@ -314,7 +315,6 @@ class Attribution:
         """
         from timesliver import report
 
-        assert self.case is not None
         several = len(np.unique(self.case)) < len(self)
         classes = self.by_class() if several else [self]
         report.write(path, classes, y=y, title=title, settings=settings)

@@ -115,7 +115,7 @@ def _in_one_line(problem: Exception) -> str:
     if isinstance(problem, OSError):
         where = f"{problem.filename}: " if problem.filename else ""
         return f"{where}{problem.strerror or problem}"
-    if isinstance(problem, MemoryError):
+    if isinstance(problem, MemoryError) or "can't allocate memory" in str(problem):
         return "there is not enough memory for this; take fewer cases, or shorter series"
     return (
         f"this is a bug in timesliver ({type(problem).__name__}: "

@@ -5,23 +5,28 @@ from __future__ import annotations
 from ast import literal_eval
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from timesliver.errors import InvalidParameterError
 
 if TYPE_CHECKING:
     from timesliver.encoders import Encoder
-__all__ = ["EncoderOptions", "complete_encoder", "complete_symbols", "read_settings"]
+__all__ = ["chosen_encoder", "complete_encoder", "complete_symbols", "read_settings"]
 
 _AUTO = "auto"
 
 
-@dataclass(frozen=True)
-class EncoderOptions:
-    """What the command line says of the encoder; None is what was not said.
+def chosen_encoder(
+    name: str,
+    preset: str | None,
+    symbols: str | None,
+    bins: int | None,
+    of_segments: dict[str, tuple[str, Any]],
+    more: dict[str, Any],
+) -> Encoder | str:
+    """Return the encoder that the command line asks for, or "auto" if it says nothing at all.
 
-    Attributes
+    Parameters
     ----------
     name : str
         The encoder, or "auto".
@@ -32,39 +37,30 @@ class EncoderOptions:
     bins : int or None
         About how many symbols each has.
     of_segments : dict
-        Parameters of `Segments` that have options of their own: option -> (parameter, value).
+        Parameters of `Segments` that have options of their own: option -> (parameter, value),
+        where None is what was not said.
     more : dict
         Any parameters of the encoder, by name.
     """
-
-    name: str = _AUTO
-    preset: str | None = None
-    symbols: str | None = None
-    bins: int | None = None
-    of_segments: dict[str, tuple[str, Any]] = field(default_factory=dict)
-    more: dict[str, Any] = field(default_factory=dict)
-
-    def encoder(self) -> Encoder | str:
-        """Return the encoder, or "auto" if nothing at all was said."""
-        own = {option: pair for option, pair in self.of_segments.items() if pair[1] is not None}
-        said = (self.preset, self.symbols, self.bins, own or None, self.more or None)
-        if self.name == _AUTO and all(one is None for one in said):
-            return _AUTO
-        encoder = _created(self.name, self.preset)
-        _refuse_those_of_segments(encoder, list(own))
-        options = {parameter: option for option, (parameter, _) in own.items()}
-        if self.symbols is not None or self.bins is not None:
-            options["symbols"] = "--bins" if self.symbols is None else "--symbols"
-            encoder.set_params(symbols=_symbolizers(encoder, self.symbols, self.bins))
-        encoder.set_params(**dict(own.values()))
-        for parameter, option in options.items():
-            if parameter in self.more:
-                raise InvalidParameterError(
-                    f"{option} and --set both say what {parameter} is; leave one of them out"
-                )
-        _set(encoder, self.more)
-        encoder.check()
-        return encoder
+    own = {option: pair for option, pair in of_segments.items() if pair[1] is not None}
+    said = (preset, symbols, bins, own or None, more or None)
+    if name == _AUTO and all(one is None for one in said):
+        return _AUTO
+    encoder = _created(name, preset)
+    _refuse_those_of_segments(encoder, list(own))
+    options = {parameter: option for option, (parameter, _) in own.items()}
+    if symbols is not None or bins is not None:
+        options["symbols"] = "--bins" if symbols is None else "--symbols"
+        encoder.set_params(symbols=_symbolizers(encoder, symbols, bins))
+    encoder.set_params(**dict(own.values()))
+    for parameter, option in options.items():
+        if parameter in more:
+            raise InvalidParameterError(
+                f"{option} and --set both say what {parameter} is; leave one of them out"
+            )
+    _set(encoder, more)
+    encoder.check()
+    return encoder
 
 
 def complete_encoder(incomplete: str) -> list[str]:
@@ -116,7 +112,7 @@ def _created(name: str, preset: str | None) -> Encoder:
             f"--preset is a setting of the encoder {Segments.name!r}, but --encoder says {name!r}; "
             f"leave one of them out"
         )
-    return deepcopy(Segments.preset(preset))
+    return Segments.preset(preset)
 
 
 def _refuse_those_of_segments(encoder: Encoder, options: Sequence[str]) -> None:

@@ -6,9 +6,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from timesliver.cli.app import command
@@ -83,8 +82,7 @@ def explain(
     classifier = load_model(model, out.shows_progress)
     goal = None if target is None else as_class(target, classifier.classes_)
     series, numbers = load_series(data, split.value, parse_label(label), chosen)
-    wanted = None if goal is None else np.full(len(series), goal, classifier.classes_.dtype)
-    scores = classifier.explain(series.X, wanted, method.value)
+    scores = classifier.explain(series.X, goal, method.value)
     scores = replace(scores, case=numbers)  # as the whole set numbers them
     if output is None:
         n_shown = len(series) if as_json else SHOWN_CASES
@@ -108,23 +106,9 @@ def explain(
 COLUMNS = ("case", "channel", "time", "class", "value", "positive", "negative", "net")
 
 
-class _Row(NamedTuple):
-    """What `COLUMNS` names, as text where digits would not end."""
-
-    case: int
-    channel: int
-    time: int
-    label: Any
-    value: str
-    positive: str
-    negative: str
-    net: str
-
-
-def _rows(scores: Attribution) -> Iterator[_Row]:
-    """Yield what `Attribution.to_frame` holds, which needs pandas."""
+def _rows(scores: Attribution) -> Iterator[tuple[Any, ...]]:
+    """Yield the `COLUMNS` of what `Attribution.to_frame` holds, which needs pandas."""
     assert scores.series is not None
-    assert scores.case is not None
     for i, (number, length) in enumerate(zip(scores.case.tolist(), scores.lengths, strict=True)):
         label = scores.classes[scores.target[i]]
         for channel in range(scores.series.shape[1]):
@@ -135,16 +119,9 @@ def _rows(scores: Attribution) -> Iterator[_Row]:
                 strict=True,
             )
             for time, (value, positive, negative) in enumerate(parts):
-                yield _Row(
-                    number,
-                    channel,
-                    time,
-                    label,
-                    value="" if math.isnan(value) else f"{value:.6g}",
-                    positive=f"{positive:.6g}",
-                    negative=f"{negative:.6g}",
-                    net=f"{positive - negative:.6g}",
-                )
+                shown = "" if math.isnan(value) else f"{value:.6g}"
+                evidence = (f"{part:.6g}" for part in (positive, negative, positive - negative))
+                yield number, channel, time, label, shown, *evidence
 
 
 @dataclass(frozen=True)
@@ -161,7 +138,6 @@ class Reasons:
     @classmethod
     def of(cls, scores: Attribution) -> Reasons:
         """Read the scores of a single case."""
-        assert scores.case is not None
         [target], probabilities = scores.target, scores.probabilities
         return cls(
             int(scores.case[0]),

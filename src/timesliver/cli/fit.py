@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from timesliver.cli.app import INTERRUPTED, command
 from timesliver.cli.encoder import (
-    EncoderOptions,
+    chosen_encoder,
     complete_encoder,
     complete_symbols,
     read_settings,
@@ -38,7 +38,11 @@ __all__ = ["fit"]
 ENCODER, SEGMENTS, TRAINING = "The encoder", "The encoder 'segments'", "The training"
 
 
-# Options that are None leave the encoder's own default, which show_default repeats.
+def _option(panel: str, text: str, default: str | bool = True, *names: str, **more: Any) -> Any:
+    return typer.Option(*names, help=text, rich_help_panel=panel, show_default=default, **more)
+
+
+# Options that are None leave the encoder's own default, which the help repeats.
 @command(
     "timesliver fit train.csv -o model.safetensors",
     "timesliver fit GunPoint_TRAIN.ts --test GunPoint_TEST.ts",
@@ -72,134 +76,92 @@ def fit(
     label: Label = "auto",
     encoder: Annotated[
         str,
-        typer.Option(
+        _option(
+            ENCODER,
+            "What describes every moment; a wrong name gives the list.",
             metavar="NAME",
-            help="What describes every moment; a wrong name gives the list.",
-            rich_help_panel=ENCODER,
             autocompletion=complete_encoder,
         ),
     ] = "auto",
     preset: Annotated[
         str | None,
-        typer.Option(
+        _option(
+            ENCODER,
+            "A ready setting of 'segments', like LowVar; other options change it.",
+            False,
             metavar="NAME",
-            help="A ready setting of 'segments', like LowVar; other options change it.",
-            rich_help_panel=ENCODER,
-            show_default=False,
         ),
     ] = None,
     symbols: Annotated[
         str | None,
-        typer.Option(
+        _option(
+            ENCODER,
+            "How moments become symbols; each of several brings weights of its own.",
+            "sax",
             metavar="NAME[,NAME]",
-            help="How moments become symbols; each of several brings weights of its own.",
-            rich_help_panel=ENCODER,
-            show_default="sax",
             autocompletion=complete_symbols,
         ),
     ] = None,
     bins: Annotated[
-        int | None,
-        typer.Option(
-            help="About how many symbols there are of each kind.",
-            rich_help_panel=ENCODER,
-            show_default="5",
-            min=2,
-        ),
+        int | None, _option(ENCODER, "About how many symbols there are of each kind.", "5", min=2)
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option(
+        _option(
+            ENCODER,
+            "Any parameter of the encoder, like depth=1 or symbols__n_bins=7; may be given again "
+            "for others.",
+            False,
             "--set",
             metavar="NAME=VALUE",
-            help="Any parameter of the encoder, like depth=1 or symbols__n_bins=7; may be "
-            "given again for others.",
-            rich_help_panel=ENCODER,
-            show_default=False,
         ),
     ] = None,
     latent: Annotated[
         int | None,
-        typer.Option(
-            help="Length of the vector that describes a segment.",
-            rich_help_panel=SEGMENTS,
-            show_default="36",
-            min=1,
-        ),
+        _option(SEGMENTS, "Length of the vector that describes a segment.", "36", min=1),
     ] = None,
     segments: Annotated[
         str | None,
-        typer.Option(
-            help="Lengths of the segments: time points, or below 1 shares of the length.",
-            rich_help_panel=SEGMENTS,
-            show_default="4,16",
+        _option(
+            SEGMENTS,
+            "Lengths of the segments: time points, or below 1 shares of the length.",
+            "4,16",
         ),
     ] = None,
     channels: Annotated[
         Channels | None,
-        typer.Option(
-            help="One encoder for all channels (mixed), for each by itself (separate), or with "
-            "one last layer as well (shared).",
-            rich_help_panel=SEGMENTS,
-            show_default="mixed",
+        _option(
+            SEGMENTS,
+            "One encoder for all channels (mixed), for each by itself (separate), or with one "
+            "last layer as well (shared).",
+            "mixed",
         ),
     ] = None,
     sparsity: Annotated[
         float | None,
-        typer.Option(
-            help="Penalty on evidence, for clearer explanations; 0.01 is mild.",
-            rich_help_panel=SEGMENTS,
-            show_default="0.0",
-            min=0,
+        _option(
+            SEGMENTS, "Penalty on evidence, for clearer explanations; 0.01 is mild.", "0.0", min=0
         ),
     ] = None,
     epochs: Annotated[
-        int | None,
-        typer.Option(
-            help="Most passes over the cases.",
-            rich_help_panel=SEGMENTS,
-            show_default="100",
-            min=1,
-        ),
+        int | None, _option(SEGMENTS, "Most passes over the cases.", "100", min=1)
     ] = None,
     patience: Annotated[
         int | None,
-        typer.Option(
-            help="Epochs without improvement before training stops.",
-            rich_help_panel=SEGMENTS,
-            show_default="20",
-            min=1,
-        ),
+        _option(SEGMENTS, "Epochs without improvement before training stops.", "20", min=1),
     ] = None,
-    lr: Annotated[
-        float | None,
-        typer.Option(help="Learning rate.", rich_help_panel=SEGMENTS, show_default="0.001"),
-    ] = None,
+    lr: Annotated[float | None, _option(SEGMENTS, "Learning rate.", "0.001")] = None,
     batch_size: Annotated[
-        int | None,
-        typer.Option(
-            help="Most cases per step.", rich_help_panel=SEGMENTS, show_default="64", min=1
-        ),
+        int | None, _option(SEGMENTS, "Most cases per step.", "64", min=1)
     ] = None,
     estimators: Annotated[
         int,
-        typer.Option(
-            help="How many seeds to train with; their logits are averaged.",
-            rich_help_panel=TRAINING,
-            min=1,
-        ),
+        _option(TRAINING, "How many seeds to train with; their logits are averaged.", min=1),
     ] = 1,
-    seed: Annotated[
-        int,
-        typer.Option(help="The same seed gives the same model.", rich_help_panel=TRAINING, min=0),
-    ] = 0,
+    seed: Annotated[int, _option(TRAINING, "The same seed gives the same model.", min=0)] = 0,
     jobs: Annotated[
         int | None,
-        typer.Option(
-            help="Number of threads; -1 takes all cores.",
-            rich_help_panel=TRAINING,
-            show_default="as many as torch likes",
-        ),
+        _option(TRAINING, "Number of threads; -1 takes all cores.", "as many as torch likes"),
     ] = None,
     as_json: AsJSON = False,
     quiet: Quiet = False,
@@ -221,7 +183,7 @@ def fit(
         "--batch-size": ("batch_size", batch_size),
     }
     more = read_settings(set_ or [])
-    chosen = EncoderOptions(encoder, preset, symbols, bins, of_segments, more).encoder()
+    chosen = chosen_encoder(encoder, preset, symbols, bins, of_segments, more)
     from timesliver import datasets
 
     column = parse_label(label)

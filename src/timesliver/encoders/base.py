@@ -101,7 +101,8 @@ class Encoder(BaseEstimator, ABC):
 
     def check(self) -> None:
         """Raise if a setting makes no sense, before anything long begins."""
-        self.symbolizers()
+        for symbolizer in self.symbolizers():
+            symbolizer._check()  # scikit-learn's set_params looks at nothing
         self.solver()
 
     def resolved(self, n_timepoints: int) -> Self:  # noqa: ARG002

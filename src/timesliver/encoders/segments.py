@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from copy import copy
+from copy import copy, deepcopy
 from typing import Any, Self
 
 import numpy as np
@@ -143,7 +143,7 @@ class Segments(Encoder):
         (4,)
         """
         check_choice("preset", name, tuple(PRESETS))
-        return cls(**PRESETS[name])
+        return cls(**deepcopy(PRESETS[name]))
 
     @property
     def separate(self) -> bool:  # type: ignore[override]

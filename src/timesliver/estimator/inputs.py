@@ -10,7 +10,7 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
-from timesliver.errors import InvalidInputError
+from timesliver.errors import InvalidInputError, InvalidParameterError
 from timesliver.series import PaddedSeries
 from timesliver.typing import FloatArray, IntArray
 
@@ -52,13 +52,13 @@ def class_indices(labels: NDArray[Any], classes: NDArray[Any]) -> IntArray:
     """Return the index of each label among known classes."""
     index = {label: i for i, label in enumerate(classes.tolist())}
     wanted = labels.ravel().tolist()
-    found = [index.get(label, -1) for label in wanted]
-    if -1 in found:
+    indices = [index.get(label, -1) for label in wanted]
+    if -1 in indices:
         raise InvalidInputError(
-            f"the label {wanted[found.index(-1)]!r} is none of the classes that were "
+            f"the label {wanted[indices.index(-1)]!r} is none of the classes that were "
             f"learned: {', '.join(map(repr, index))}"
         )
-    return np.array(found, dtype=np.int64).reshape(labels.shape)
+    return np.array(indices, dtype=np.int64).reshape(labels.shape)
 
 
 def target_indices(
@@ -82,14 +82,31 @@ def case_weights(
     indices: IntArray, classes: NDArray[Any], sample_weight: Any, class_weight: Any
 ) -> FloatArray:
     """Return the weight of each case: its own times that of its class, 1 on average."""
-    weight = _check_sample_weight(sample_weight, indices[:, None], dtype=np.float64)
+    try:
+        weight = _check_sample_weight(sample_weight, indices[:, None], dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"sample_weight must hold one number for each of the {len(indices)} cases ({error})"
+        ) from error
     if (weight < 0).any() or not (weight > 0).any():
         raise InvalidInputError(
             "sample_weight must not be negative, and must be above 0 for some cases"
         )
     if class_weight is not None:
-        by_class = compute_class_weight(class_weight, classes=classes, y=classes[indices])
+        try:
+            by_class = compute_class_weight(class_weight, classes=classes, y=classes[indices])
+        except (TypeError, ValueError) as error:
+            raise InvalidParameterError(
+                f"class_weight={class_weight!r} does not fit the classes ({error}); give a dict "
+                f"from class to number, 'balanced' or None"
+            ) from error
+        if not (np.isfinite(by_class) & (by_class >= 0)).all():
+            raise InvalidParameterError(
+                f"class_weight={class_weight!r} must hold finite numbers, at least 0"
+            )
         weight = weight * by_class[indices]
+        if not weight.any():
+            raise InvalidParameterError(f"class_weight={class_weight!r} leaves no case any weight")
     scaled: FloatArray = weight / weight[weight > 0].mean()
     return scaled
 

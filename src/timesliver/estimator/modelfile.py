@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 
 from timesliver.errors import InvalidInputError
 from timesliver.estimator.format1 import upgrade
-from timesliver.io import decode_labels, encode_labels, read_tensors, write_tensors
+from timesliver.io import below, decode_labels, encode_labels, read_tensors, write_tensors
 from timesliver.registry import from_description, to_description
 
 if TYPE_CHECKING:
@@ -82,8 +82,8 @@ def read_model(kind: type[Model], path: str | os.PathLike[str]) -> Model:
         for name in _FITTED:
             setattr(model, name, header["fitted"][name])
         with torch.device("meta"):  # shapes are compared before any memory is taken
-            model.network_ = model._restore(_part(tensors, "input."), header)
-        weights = {k: torch.from_numpy(w) for k, w in _part(tensors, "network.").items()}
+            model.network_ = model._restore(below(tensors, "input."), header)
+        weights = {k: torch.from_numpy(w) for k, w in below(tensors, "network.").items()}
         model.network_.load_state_dict(weights, assign=True)
     except _DAMAGED as error:
         raise InvalidInputError(
@@ -92,7 +92,3 @@ def read_model(kind: type[Model], path: str | os.PathLike[str]) -> Model:
         ) from error
     model.network_.eval()
     return model
-
-
-def _part(tensors: dict[str, Any], prefix: str) -> dict[str, Any]:
-    return {k.removeprefix(prefix): t for k, t in tensors.items() if k.startswith(prefix)}

@@ -117,16 +117,16 @@ class GradCAM(Explainer):
                 f"the logits do not depend on the layer {self.layer!r}; name one that they pass"
             )
         alpha = gradient.mean(2, keepdim=True)  # (B, width, 1)
-        found = (alpha * features.detach()).sum(1).to(inputs.values)  # (B, T)
-        L, T = inputs.n_timepoints, found.shape[1]
+        scores = (alpha * features.detach()).sum(1).to(inputs.values)  # (B, T)
+        L, T = inputs.n_timepoints, scores.shape[1]
         if self.setting == "paper":
-            return F.interpolate(found[:, None], L)[:, 0]
+            return F.interpolate(scores[:, None], L)[:, 0]
         sight = self.sight or Sight.even(L, T)
-        t = torch.arange(L, device=found.device)
+        t = torch.arange(L, device=scores.device)
         place = ((t - sight.centre) / sight.step).clamp(0, T - 1)
         before = place.long()
         after = (before + 1).clamp(max=T - 1)
-        return torch.lerp(found[:, before], found[:, after], place - before)
+        return torch.lerp(scores[:, before], scores[:, after], place - before)
 
     def _ask(self, inputs: Batch) -> tuple[Tensor, Tensor]:
         """Return the features, (B, width, T), and the logits that follow from them, (B, C)."""

@@ -115,10 +115,10 @@ def axioms(
     ...         np.arange(2),
     ...         "shares",
     ...     )
-    >>> found = axioms(shares, logits, np.random.default_rng(0).normal(size=(8, 1, 40)))
-    >>> found.completeness < 1e-12, found.sensitivity, found.dummy, found.symmetry
+    >>> gaps = axioms(shares, logits, np.random.default_rng(0).normal(size=(8, 1, 40)))
+    >>> gaps.completeness < 1e-12, gaps.sensitivity, gaps.dummy, gaps.symmetry
     (True, 0.0, 0.0, 0.0)
-    >>> round(found.scale, 3)  # doubled values have double shares: |1 - 2| / (1 + 2)
+    >>> round(gaps.scale, 3)  # doubled values have double shares: |1 - 2| / (1 + 2)
     0.333
     """
     check_number("factor", factor, above=0)

@@ -71,7 +71,6 @@ def draw_case(
     for ax in axes[:-1]:
         ax.tick_params(labelbottom=False)
     axes[-1].set_xlabel("time point")
-    assert one.case is not None
     title = f"case {one.case[0]}, class explained: {as_text(one.classes[one.target[0]])}"
     if one.probabilities is not None:
         probabilities, needed = one.probabilities[0], 0.3 * min(len(one.classes), _MOST_BARS)

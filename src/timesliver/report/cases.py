@@ -164,7 +164,7 @@ def read_cases(explanations: Sequence[Attribution], y: Any = None) -> Cases:
                 f"{len(explanation.classes)} classes, explanation 0 has {shape} and "
                 f"{len(first.classes)}; all must explain the same cases and classes"
             )
-        if not np.array_equal(explanation.case, first.case):  # type: ignore[arg-type]
+        if not np.array_equal(explanation.case, first.case):
             raise InvalidInputError(
                 f"explanation {i} and explanation 0 number their cases differently; all must "
                 f"explain the same cases in the same order"

@@ -60,8 +60,8 @@ def temperature(scores: FloatArray, y: IntArray, weight: FloatArray) -> float:
         return cast @ (logsumexp(t * scores, axis=1) - t * agreement) / cast.sum()
 
     bounds = (np.log(1e-2), np.log(1e2))
-    found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-8})
-    return float(np.exp(found.x))
+    best = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-8})
+    return float(np.exp(best.x))
 
 
 def check_cases(

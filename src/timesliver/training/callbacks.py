@@ -104,6 +104,8 @@ class _Function(Callback):
 
 def all_callbacks(callbacks: Sequence[Callback | Callable[[Record], Any]] | None) -> list[Callback]:
     """Return callbacks of one kind from callbacks and functions."""
+    if not isinstance(callbacks, list | tuple | None):
+        raise InvalidParameterError(f"callbacks must be a list or None, got {callbacks!r}")
     for callback in callbacks or ():
         if not (isinstance(callback, Callback) or callable(callback)):
             raise InvalidParameterError(

@@ -97,6 +97,7 @@ class Descent:
             check_count(name, getattr(self, name), 1)
         for name in ("learning_rate", "head_rate"):
             check_number(name, getattr(self, name), above=0)
+        all_callbacks(self.callbacks)
         check_number("sparsity", self.sparsity, least=0)
         check_number("validation_fraction", self.validation_fraction, least=0, below=1)
 
@@ -125,18 +126,8 @@ def descend(
     loss; without validation cases, that of the lowest training loss. With a penalty it is that of
     the lowest penalised validation loss, once the penalty has its full weight.
 
-    Parameters
-    ----------
-    network : Module
-        Maps a batch to logits; ``infer(batch)`` does so for any number of cases.
-    cases, validation : Cases
-        What to train on, and what to choose the best epoch by.
-    how : Descent
-        How to train.
-    seed : int
-        Decides the order of the cases.
-    callbacks : sequence of Callback
-        Who watches, beside those of `how`.
+    The parameters are those of `solve`. ``network.infer(batch)`` gives the logits of any number of
+    cases; the seed decides their order; those who watch do so beside the callbacks of `how`.
     """
     run = _Run(network, cases, validation, how, seed)
     watchers = [*all_callbacks(how.callbacks), *callbacks]

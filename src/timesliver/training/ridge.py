@@ -273,12 +273,12 @@ def solve_ridge(
     ...
     ...     def block(self, index, cases):
     ...         return self.columns[cases, :2] if index == 0 else self.columns[cases, 2:]
-    >>> found = solve_ridge(Blocks(), np.array([0, 0, 1, 1]), 2, np.ones(4), strengths=[0.1, 10])
-    >>> found.strength
+    >>> solution = solve_ridge(Blocks(), np.array([0, 0, 1, 1]), 2, np.ones(4), strengths=[0.1, 10])
+    >>> solution.strength
     0.1
-    >>> [part[1].round(2).tolist() for part in found.weights]
+    >>> [part[1].round(2).tolist() for part in solution.weights]
     [[0.49, 0.47], [0.0]]
-    >>> found.left_out.argmax(axis=1)
+    >>> solution.left_out.argmax(axis=1)
     array([0, 0, 1, 1])
     """
     y, cast = check_cases(y, weight, len(features), n_classes)

@@ -82,8 +82,8 @@ def _in_closed_form(network: TimeSliverNetwork, cases: Cases, how: Ridge) -> Tra
     )
     # Ridge fits +1 and -1; one factor makes the scores logits, and the probabilities honest.
     factor = temperature(solution.left_out, y, weight)
-    for term, found, mean in zip(network.terms, solution.weights, solution.means, strict=True):
-        term.set_weight(_like(term.weight(), found))
+    for term, weights, mean in zip(network.terms, solution.weights, solution.means, strict=True):
+        term.set_weight(_like(term.weight(), weights))
         term.average.copy_(_like(term.average, mean))
     with torch.no_grad():
         network.bias.copy_(torch.from_numpy(solution.bias))
