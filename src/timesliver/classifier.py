@@ -301,7 +301,7 @@ class TimeSliverClassifier(SeriesClassifier):
         target : None, a label, one label per case, or "all"
             The class to explain; None is the predicted one. "all" explains every class of every
             case: first all cases for the first class, then for the next; see
-            `Attribution.by_class`.
+            `Attribution.by_class`. A class of that name is asked for in a list.
         method : {"additive", "timesliver"}
             "additive" gives exact shares of the logit: base and shares add up to it. "timesliver"
             gives the paper's max-scaled scores, which have no unit.

@@ -198,6 +198,9 @@ def test_targets_of_an_explanation(model):
     every = model.explain(X[:4], target="all")
     every = every.by_class()
     assert [a.target.tolist() for a in every] == [[0] * 4, [1] * 4]
+    named = small(max_epochs=1).fit(X, np.array(["all", "b"])[y])
+    assert named.explain(X[:2], target="all").target.tolist() == [0, 0, 1, 1]
+    assert named.explain(X[:2], target=["all"] * 2).target.tolist() == [0, 0]
     mixed = model.explain(X[:4], target=[0, 1, 1, 0])
     np.testing.assert_array_equal(mixed.positive[1], every[1].positive[1])
     with pytest.raises(InvalidInputError, match="label 5 is none of the classes"):

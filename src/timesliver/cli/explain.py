@@ -82,7 +82,8 @@ def explain(
     classifier = load_model(model, out.shows_progress)
     goal = None if target is None else as_class(target, classifier.classes_)
     series, numbers = load_series(data, split.value, parse_label(label), chosen)
-    scores = classifier.explain(series.X, goal, method.value)
+    wanted = None if goal is None else [goal] * len(series)  # a class may be called "all"
+    scores = classifier.explain(series.X, wanted, method.value)
     scores = replace(scores, case=numbers)  # as the whole set numbers them
     if output is None:
         n_shown = len(series) if as_json else SHOWN_CASES

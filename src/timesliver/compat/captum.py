@@ -73,7 +73,9 @@ class TimeSliverAttribution(Attribution):
                 raise InvalidInputError(
                     f"target must be class indices in 0..{len(classes) - 1}, got {target!r}"
                 )
-            wanted = classes[index]
+            wanted = (
+                np.broadcast_to(classes[index], len(inputs)) if index.ndim == 0 else classes[index]
+            )
         series = inputs.detach().cpu().numpy()
         scores = self.model.explain(series, wanted, self.method, **self.options)
         net = scores.positive_by_channel - scores.negative_by_channel

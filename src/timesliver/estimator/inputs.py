@@ -67,7 +67,7 @@ def target_indices(
     """Return one class index per case, "all", or None for the predicted classes."""
     if target is None:
         return None
-    if isinstance(target, str) and target == "all" and "all" not in classes:
+    if isinstance(target, str) and target == "all":
         return "all"
     labels = np.asarray(target)
     if labels.shape not in ((), (n_cases,)):
