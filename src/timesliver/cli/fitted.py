@@ -127,6 +127,11 @@ def show_fitted(
     if training.epochs is not None:
         several = f"  ({training.n_networks} networks)" if training.n_networks > 1 else ""
         rows.append(("epochs", f"{training.epochs}{several}"))
+    encoder = " + ".join(one.name for one in model.encoders_)
+    rows.append(("encoder", encoder))
+    for tried in model.report_:
+        words = f"{tried['encoder']}: {tried['accuracy']:.3f} in {tried['seconds']:.0f} s"
+        rows.append(("tried", f"{words}  ({tried['n_held_out']} cases held out)"))
     rows += [
         ("validation accuracy", training.in_words),
         ("test accuracy", on_test.in_words),
@@ -143,6 +148,8 @@ def show_fitted(
         **asdict(training),
         **asdict(on_test),
         seconds=round(seconds, 2),
+        encoder=encoder,
+        tried=model.report_,
     )
 
 
