@@ -72,6 +72,21 @@ def _range(length: int, d: int, padded: bool) -> tuple[int, int]:
 
 
 @njit(cache=True)
+def _bounds(masks: Array, length: int) -> Array:
+    """Return where each mask of a case, (R, J, L), begins and ends: (R, J, 2)."""
+    n_rows, n_channels = masks.shape[:2]
+    bounds = np.zeros((n_rows, n_channels, 2), np.int64)
+    for row in range(n_rows):
+        for j in range(n_channels):
+            for t in range(length):
+                if masks[row, j, t] != 0:
+                    if bounds[row, j, 1] == 0:
+                        bounds[row, j, 0] = t
+                    bounds[row, j, 1] = t + 1
+    return bounds
+
+
+@njit(cache=True)
 def fill_biases(
     values: Array,
     lengths: Array,
@@ -130,6 +145,7 @@ def count_cases(
         total, response = np.zeros((v, L), np.float32), np.zeros(L, np.float32)
         needed = np.zeros(v, np.bool_)
         n = lengths[case]
+        bounds = _bounds(masks[case], n)
         for g in range(len(dilation)):
             d = dilation[g]
             if g == 0 or d != dilation[g - 1]:
@@ -145,7 +161,8 @@ def count_cases(
                 for row in range(n_rows):
                     mask = masks[case, row, gate]
                     above = np.float32(0)
-                    for t in range(start, stop):
+                    first, last = max(start, bounds[row, gate, 0]), min(stop, bounds[row, gate, 1])
+                    for t in range(first, last):
                         above += mask[t] if response[t] > bias else np.float32(0)
                     out[case, row, b] = above * scale
 
@@ -178,6 +195,7 @@ def share_cases(
         given = np.zeros((v, L + 2 * margin), np.float32)
         needed = np.zeros(v, np.bool_)
         n = lengths[case]
+        bounds = _bounds(masks[case], n)
         for g in range(len(dilation)):
             d = dilation[g]
             edge = HALF * d
@@ -200,7 +218,8 @@ def share_cases(
                 for row in range(n_rows):
                     worth = weights[case, row, b] * scale
                     mask = masks[case, row, gate]
-                    for t in range(start, stop):
+                    first, last = max(start, bounds[row, gate, 0]), min(stop, bounds[row, gate, 1])
+                    for t in range(first, last):
                         spoken[t] += mask[t] * worth if response[t] > bias else np.float32(0)
             for t in range(start, stop):
                 if spoken[t] == 0:
