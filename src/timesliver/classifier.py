@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from functools import wraps
 from itertools import product
-from typing import Any, ParamSpec, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -16,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from timesliver import encoders
 from timesliver.attribution import Attribution, explain, join, options_of
 from timesliver.encoders import Encoder, Shape, choose_encoders
+from timesliver.encoders.moved import naming_what_has_moved
 from timesliver.errors import InvalidParameterError, check_count, check_number
 from timesliver.estimator import SeriesClassifier, Trained, target_indices
 from timesliver.io import below
@@ -27,30 +27,6 @@ from timesliver.training import Cases
 from timesliver.typing import FloatArray, JSONDict
 
 __all__ = ["TimeSliverClassifier"]
-
-# What used to be parameters of the classifier, and how a `Segments` calls them.
-_MOVED = {name: f"{name}=..." for name in encoders.Segments().get_params(deep=False)} | {
-    "n_bins": "symbols=SAX(...)",
-    "symbolizer": "symbols=...",
-    "segment_sizes": "sizes=...",
-}
-
-P = ParamSpec("P")
-
-
-def _naming_what_has_moved(init: Callable[P, None]) -> Callable[P, None]:
-    """Say where an old parameter is now; to scikit-learn the others are all there are."""
-
-    @wraps(init)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> None:
-        for name in _MOVED.keys() & kwargs:
-            raise InvalidParameterError(
-                f"{name!r} is a parameter of the encoder: write "
-                f"TimeSliverClassifier(Segments({_MOVED[name]}))"
-            )
-        init(*args, **kwargs)
-
-    return checked
 
 
 class TimeSliverClassifier(SeriesClassifier):
@@ -121,7 +97,7 @@ class TimeSliverClassifier(SeriesClassifier):
     True
     """
 
-    @_naming_what_has_moved
+    @naming_what_has_moved
     def __init__(
         self,
         encoder: Any = "auto",
