@@ -15,7 +15,7 @@ README = HERE.parent / "README.md"
 START, END = "<!-- archive: begin -->", "<!-- archive: end -->"
 TOO_SMALL = ("AtrialFibrillation", "StandWalkJump")
 METHODS = {
-    "Kernels": ("`Kernels`, the default", ("Kernels", "shares", "")),
+    "Kernels": ("`Kernels`, the default below 1,000 cases", ("Kernels", "shares", "")),
     "TimeSliver-default": ("`Segments`, learnt", ("TimeSliver", "additive-refined", "")),
     "MiniRocket": ("MiniRocket", None),
     "MultiRocketHydra": ("MultiRocket-Hydra", None),
