@@ -348,6 +348,7 @@ class TimeSliverClassifier(SeriesClassifier):
 
     def _restore(self, arrays: dict[str, NDArray[Any]], description: JSONDict) -> TimeSliverNetwork:
         self.mean_, self.scale_ = arrays["mean"], arrays["scale"]
+        self.report_ = []
         self.encoders_, self.symbolizers_ = [], []
         for i, view in enumerate(description["views"]):
             self.encoders_.append(from_description(view["encoder"]))
