@@ -286,7 +286,8 @@ class TimeSliverClassifier(SeriesClassifier):
             the average moment of the "training" series says, so that shares are measured against
             the average training series; what the middle moment of the "series" itself says; or
             None. ``smoothing`` evens evidence out over so many points, each share keeping its
-            mass; "auto" takes the longest stretch that the encoder looks at. For "timesliver":
+            mass; "auto" takes the longest segment of `Segments`, a twentieth of the series for
+            `Kernels`. For "timesliver":
             ``max_scaling``, whether every product is divided by its largest over the segments.
             For both: ``centred``, to explain the logit minus its mean over the classes.
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from classifier.conftest import bumps
 from timesliver import Kernels, Segments, TimeSliverClassifier
 from timesliver.errors import InvalidParameterError
+from timesliver.network.kernels import Responses
 from timesliver.symbols import SAX, Clock, One
 
 
@@ -96,6 +97,20 @@ def test_many_channels():
     X = rng.normal(size=(8, 1500, 16)).astype(np.float32)
     clf = kernels(n_kernels=84, symbols="one").fit(X, np.arange(8) % 2)
     assert_adds_up(clf.explain(X[:2]))
+
+
+def test_symbols_are_chosen_in_bounded_memory(fitted, monkeypatch):
+    clf, X, y = fitted
+    sizes = []
+    features = Responses.features
+    monkeypatch.setattr(
+        Responses, "features", lambda self: sizes.append(self.masks.size) or features(self)
+    )
+    monkeypatch.setattr("timesliver.encoders.kernels._NUMBERS", 20_000)
+    again = kernels(n_kernels=840).fit(X, y)
+    assert max(sizes[:-1]) <= 20_000
+    assert repr(again.encoders_) == repr(clf.encoders_)
+    np.testing.assert_array_equal(again.logits(X), clf.logits(X))
 
 
 def test_a_file_holds_the_bank(fitted, tmp_path):

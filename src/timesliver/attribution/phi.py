@@ -77,7 +77,8 @@ def phi(
         W = term.weight()
         W = W - W.mean(0) if centred else W
         if not isinstance(term, InteractionTerm):
-            # Z Q is 0 or 1 / n_moments, so there are no maxima to look for: scaled, it is 0 or 1
+            # Z Q is 0 or 1 over the number of moments counted, so no maxima are looked for. Times
+            # the length it is 0 or 1, or somewhat more for kernels that leave out the ends.
             factor = batch.lengths.view(-1, 1, 1, 1) if max_scaling else 1
             for weight, total in zip((W.relu(), (-W).relu()), signs, strict=True):
                 total += term.shares(moments, weight, targets) * factor

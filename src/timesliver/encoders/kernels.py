@@ -15,7 +15,7 @@ from timesliver.errors import check_count
 from timesliver.network import Symbols, TimeSliverNetwork, View
 from timesliver.network.bank import TAPS, bank_shapes, draw_bank
 from timesliver.network.kernels import KernelPart, KernelTerm, Responses
-from timesliver.series import PaddedSeries
+from timesliver.series import PaddedSeries, equal_slices
 from timesliver.symbols import SAX, Clock, One, Symbolizer
 from timesliver.training import Cases, Ridge
 from timesliver.training.ridge import Columns, solve_ridge
@@ -34,6 +34,7 @@ CHOICES: tuple[tuple[Symbolizer, ...], ...] = (
 )
 _ENOUGH = 1000  # cases to choose symbols by
 _SOME = 840  # kernels to choose symbols by
+_NUMBERS = 1 << 24  # of masks that exist at a time
 
 
 class Kernels(Encoder):
@@ -102,7 +103,12 @@ class Kernels(Encoder):
         view = self.view(few.batch, symbolizers, mean, scale)
         bank = draw_bank(min(self.n_kernels, _SOME), *_arrays(view), seed)
         ends = np.cumsum([one.n_symbols for one in symbolizers])[:-1]
-        blocks = np.split(Responses(view, bank).features(), ends, axis=1)
+        numbers = sum(one.n_symbols for one in symbolizers) * view.values[0].numel()
+        features = [
+            Responses(view[part], bank).features()
+            for part in equal_slices(len(few), numbers, _NUMBERS)
+        ]
+        blocks = np.split(np.concatenate(features), ends, axis=1)
         by_set = {
             id(one): block.reshape(len(few), -1) for one, block in zip(known, blocks, strict=True)
         }
@@ -145,12 +151,8 @@ class Kernels(Encoder):
             bank = draw_bank(self.n_kernels, *_arrays(training), seed)
         rows = sum(n for _, n in shape.symbols)
         term = KernelTerm(shape.n_classes, rows, len(bank.biases))
-        return [
-            (
-                self,
-                TimeSliverNetwork([KernelPart(bank, term, int(self.smoothing))], shape.n_classes),
-            )
-        ]
+        part = KernelPart(bank, term, int(self.smoothing))
+        return [(self, TimeSliverNetwork([part], shape.n_classes))]
 
 
 def _arrays(view: View) -> tuple[FloatArray, IntArray]:

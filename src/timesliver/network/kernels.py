@@ -95,17 +95,9 @@ class KernelTerm(Term):
     def shares(self, moments: Any, weight: Tensor, targets: Tensor) -> Tensor:
         """Share ``weight * P`` out among the points that the kernels looked at."""
         responses: Responses = moments
-        values, lengths, observed = responses.series
         W = weight.detach().float().cpu().numpy()
         by_target = [
-            share(
-                values,
-                lengths,
-                observed,
-                responses.masks,
-                responses.bank,
-                W[c],
-            )
+            share(*responses.series, responses.masks, responses.bank, W[c])
             for c in targets.T.cpu().numpy()
         ]
         return torch.from_numpy(np.stack(by_target, axis=1)).to(self.weights)

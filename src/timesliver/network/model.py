@@ -98,9 +98,9 @@ class InteractionPart(Part):
                         f"the series have {given[0]} symbol channels of {given[1]} symbols; the "
                         f"network was made for {weights.n_channels} of {weights.n_symbols}"
                     )
-        x = view.values
-        one_by_one = self.separate
-        x = x.reshape(-1, view.n_timepoints, 1) if one_by_one else x.transpose(1, 2).contiguous()
+        n_inputs = 1 if self.separate else view.n_channels
+        streams = view.values.reshape(-1, n_inputs, view.n_timepoints)
+        x = streams.transpose(1, 2).contiguous()
         return x if self.stem is None else self.stem(x)
 
 
